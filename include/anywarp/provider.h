@@ -188,8 +188,7 @@ struct aw_provider {
     int (*stream_priorities)(int dev, int *ret_least, int *ret_greatest);
     /* As copy with AW_COPY_H2D, from pageable memory that is read before the call returns.  AW_ERR_NOT_SUPPORTED: too large. */
     int (*copy_pageable)(int dev, void *dst, const void *src, size_t size, struct aw_stream *stream);
-    /* As mem_alloc, memory that ipc_mem_get can have, which then answers AW_ERR_NOT_SUPPORTED of other memory.  NULL: all can
-     * be. */
+    /* As mem_alloc, memory that will be asked for with ipc_mem_get, which then need not move its bytes.  NULL: none moves. */
     int (*mem_alloc_shared)(int dev, size_t size, void **ret_ptr);
     /* Memory and events for other processes.  ipc_mem_get takes the first byte of an allocation; what ipc_mem_open gives is freed
      * with ipc_mem_close only. */

@@ -334,6 +334,12 @@ bool aw_device_shares(const struct aw_device *device)
     return aw_provider->ipc_mem_get && aw_provider->ipc_mem_open && aw_provider->ipc_mem_close;
 }
 
+static int attr_ipc_events(const struct aw_device *d)
+{
+    (void)d;
+    return aw_provider->ipc_event_get && aw_provider->ipc_event_open;
+}
+
 static int attr_pool_handles(const struct aw_device *d)
 {
     enum { POSIX_FD = 1 };

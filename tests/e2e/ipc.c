@@ -1,9 +1,11 @@
-/* Two processes share a card's memory and an event, through the driver API.  Driven by tests/e2e/amd.py.
+/* Two processes share a device's memory and an event, through the driver API.  Driven by tests/e2e/amd.py for cards and by
+ * tests/e2e/ipc.py for the host device.
  *
  * The parent makes both and lets a kernel write; the child, a program of its own, waits for the event, reads what the kernel
  * wrote, adds to it with its own kernel, and records the event again, which the parent waits for.  usage: ipc FILE-OF-PTX
  * [memory]; with "memory" the event is left out.  Prints "shared" when all went well, else the lines that failed; 1 then. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -47,7 +49,7 @@ enum { N = 70000, BLOCK = 256, LAUNCHES = 50, EVENT_NO_TIMING = 2, EVENT_INTERPR
 
 static int failures;
 static const char *who = "parent";
-static void *add;
+static void *add, *context;
 static uint32_t values[N];
 
 #define EQ(a, b) check(__LINE__, #a " == " #b, (long long)(a), (long long)(b))
@@ -63,7 +65,7 @@ static void check(int line, const char *text, long long a, long long b)
 static void begin(const char *ptx)
 {
     static char text[1 << 16];
-    void *context, *module;
+    void *module;
     FILE *f = fopen(ptx, "rb");
     if (!f || !fread(text, 1, sizeof text - 1, f))
         exit(2);
@@ -112,10 +114,63 @@ static void take(int fd, void *ret, size_t size)
     }
 }
 
+enum { SMALL = 100, SMALL_SALT = 17 };
+
 struct offer {
-    struct ipc_handle memory, event;
+    struct ipc_handle memory, small, event;
     int has_event;
 };
+
+/* Memory of a few bytes, which others may lie beside. */
+static void check_small(struct ipc_handle handle)
+{
+    unsigned char bytes[SMALL];
+    uint64_t p = 0;
+    int n = 0;
+    EQ(cuIpcOpenMemHandle_v2(&p, handle, LAZY_PEER), 0);
+    if (failures)
+        return;
+    EQ(cuMemcpyDtoH_v2(bytes, p, SMALL), 0);
+    for (int i = 0; i < SMALL; i++)
+        n += bytes[i] != (unsigned char)(i + SMALL_SALT);
+    EQ(n, 0);
+    EQ(cuIpcCloseMemHandle(p), 0);
+}
+
+/* A handle of memory that another thread writes to meanwhile: nothing of it is lost. */
+enum { CHUNK = 1024, CHUNKS = 2048 };
+static void *write_chunks(void *arg)
+{
+    static uint32_t chunk[CHUNK];
+    const uint64_t *p = arg;
+    EQ(cuCtxSetCurrent(context), 0);
+    for (uint32_t c = 0; c < CHUNKS; c++) {
+        for (uint32_t i = 0; i < CHUNK; i++)
+            chunk[i] = c * CHUNK + i + 1;
+        EQ(cuMemcpyHtoD_v2(*p + (uint64_t)c * sizeof chunk, chunk, sizeof chunk), 0);
+    }
+    return NULL;
+}
+
+static void written_meanwhile(void)
+{
+    static uint32_t all[CHUNK * CHUNKS];
+    struct ipc_handle handle;
+    uint64_t p;
+    pthread_t thread;
+    int lost = 0;
+    EQ(cuMemAlloc_v2(&p, sizeof all), 0);
+    EQ(cuMemcpyHtoD_v2(p, all, sizeof all), 0);
+    EQ(pthread_create(&thread, NULL, write_chunks, &p), 0);
+    usleep(1000);
+    EQ(cuIpcGetMemHandle(&handle, p), 0);
+    EQ(pthread_join(thread, NULL), 0);
+    EQ(cuMemcpyDtoH_v2(all, p, sizeof all), 0);
+    for (uint32_t i = 0; i < CHUNK * CHUNKS; i++)
+        lost += all[i] != i + 1;
+    EQ(lost, 0);
+    EQ(cuMemFree_v2(p), 0);
+}
 
 static int child(const char *ptx, int in, int out)
 {
@@ -130,6 +185,7 @@ static int child(const char *ptx, int in, int out)
     give(out, &word, 1);
     take(in, &offer, sizeof offer);
     EQ(cuIpcOpenMemHandle_v2(&p, offer.memory, LAZY_PEER), 0);
+    check_small(offer.small);
     if (offer.has_event) {
         EQ(cuIpcOpenEventHandle(&event, offer.event), 0);
         EQ(cuStreamWaitEvent(stream, event, 0), 0);
@@ -187,20 +243,26 @@ static int parent(const char *self, const char *ptx, int with_event)
 {
     struct offer offer = { .has_event = with_event };
     int in, out, status = -1;
-    uint64_t first, p;
+    uint64_t first, small, p;
+    unsigned char bytes[SMALL];
     void *event = NULL, *plain, *stream;
     char word = 0;
+    for (int i = 0; i < SMALL; i++)
+        bytes[i] = (unsigned char)(i + SMALL_SALT);
     pid_t pid = start(self, ptx, &in, &out);
     begin(ptx);
     for (uint32_t i = 0; i < N; i++)
         values[i] = i;
     EQ(cuMemAlloc_v2(&first, 4096), 0);
+    EQ(cuMemAlloc_v2(&small, SMALL), 0);
+    EQ(cuMemcpyHtoD_v2(small, bytes, SMALL), 0);
     EQ(cuMemAlloc_v2(&p, sizeof values), 0);
     EQ(cuMemcpyHtoD_v2(p, values, sizeof values), 0);
     EQ(cuStreamCreate(&stream, 1), 0);
     EQ(cuEventCreate(&plain, EVENT_NO_TIMING), 0);
     EQ(cuIpcGetEventHandle(&offer.event, plain), 1); /* it was not made for that */
     EQ(cuIpcGetMemHandle(&offer.memory, p), 0);
+    EQ(cuIpcGetMemHandle(&offer.small, small), 0);
     if (with_event) {
         EQ(cuEventCreate(&event, EVENT_NO_TIMING | EVENT_INTERPROCESS), 0);
         EQ(cuIpcGetEventHandle(&offer.event, event), 0);
@@ -226,7 +288,9 @@ static int parent(const char *self, const char *ptx, int with_event)
     EQ(status, 0);
     EQ(wrong(p, LAUNCHES * 25), 0); /* the child's end took nothing away */
     EQ(cuMemFree_v2(p), 0);
+    EQ(cuMemFree_v2(small), 0);
     EQ(cuMemFree_v2(first), 0);
+    written_meanwhile();
     if (event)
         EQ(cuEventDestroy_v2(event), 0);
     return failures != 0;

@@ -80,7 +80,9 @@ static void on_fault(int sig, siginfo_t *info, void *context)
     int saved_errno = errno;
     struct aw_host_thread *t = &aw_host_thread;
     bool real = info->si_code > 0; /* not sent by kill() */
-    if (real && t->guard) {
+    if (sig == SIGSEGV && info->si_code == SEGV_ACCERR && aw_host_memory_moved(&t->moves_seen)) {
+        /* returning does the access once more */
+    } else if (real && t->guard) {
         void *sp = t->guard;
         t->guard = NULL;
         aw_host_context_redirect(context, sp, 1);

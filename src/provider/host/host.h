@@ -115,6 +115,7 @@ struct aw_host_value {
     unsigned bytes;                    /* 4 or 8 */
     enum aw_wait how;
     bool write;
+    struct aw_host_event *of;          /* whose tickets it is one of, referred to; NULL: none */
 };
 
 struct aw_host_stream;
@@ -173,7 +174,10 @@ struct aw_host_op {
         struct aw_host_kernel kernel;
         struct aw_host_memory_op memory;
         struct aw_host_value value;
-        struct aw_host_event *event;
+        struct {
+            struct aw_host_event *event;
+            uint64_t ticket;           /* of an event for other processes */
+        } record;
         struct {
             void (*fn)(void *);
             void *user;
@@ -224,6 +228,15 @@ struct aw_host_event {
     uint64_t seq;
     struct aw_host_op *op;             /* the record, valid until the stream has completed seq */
     uint64_t time_ns;
+    /* Of an event for other processes. */
+    struct aw_host_tickets *tickets;   /* mapped; NULL: it is none */
+    uint64_t ticket;                   /* of this process's latest record */
+    int fd;                            /* the file of the tickets; -1: another process's, or none */
+};
+
+/* What processes see of a common event: each record takes the next ticket, and brings it back when it is complete. */
+struct aw_host_tickets {
+    _Atomic uint64_t given, done;      /* the latest */
 };
 
 /* ---- workers and blocks (pool.c, block.c) ---- */
@@ -370,6 +383,7 @@ struct aw_host_thread {
     int id;                            /* the system's, once asked for; 0: not yet */
     /* fault signals were, when last asked: by the time stamp counter; 0: they were not, or not asked */
     uint64_t unblocked;
+    uint64_t moves_seen;               /* of memory, by the handler of faults */
 };
 extern __thread struct aw_host_thread aw_host_thread __attribute__((tls_model("initial-exec")));
 
@@ -419,10 +433,19 @@ int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stre
 int aw_host_event_query(struct aw_event *event);
 int aw_host_event_sync(struct aw_event *event);
 int aw_host_event_elapsed(struct aw_event *begin, struct aw_event *end, float *ret_ms);
+/* ipc_event.c: events for other processes. */
+int aw_host_tickets_make(struct aw_host_event *e);     /* a file of their own; AW_ERR_OUT_OF_MEMORY */
+void aw_host_tickets_free(struct aw_host_event *e);
+void aw_host_ticket_done(struct aw_host_event *e, uint64_t ticket);
+/* Until the record of a ticket of another process is complete, or the device faults; not locked. */
+void aw_host_ticket_wait(const struct aw_host_event *e, uint64_t ticket);
+int aw_host_ipc_event_get(struct aw_event *event, struct aw_ipc_handle *ret_handle);
+int aw_host_ipc_event_open(int dev, const struct aw_ipc_handle *handle, struct aw_event **ret_event);
 void aw_host_streams_forked(void);     /* in a child: forgets work that no thread will ever do */
 
 /* value.c */
 void aw_host_value_start(struct aw_host_op *op);         /* locked: its turn has come */
+int aw_host_stream_wait_ticket(int dev, struct aw_stream *stream, struct aw_host_event *e, uint64_t ticket);
 void aw_host_values_forked(void);
 int aw_host_stream_write_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes);
 int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint64_t value, unsigned bytes, enum aw_wait how,
@@ -560,12 +583,20 @@ int aw_host_mem_alloc_shared(int dev, size_t size, void **ret_ptr);
 int aw_host_ipc_mem_get(int dev, void *ptr, struct aw_ipc_handle *ret_handle);
 int aw_host_ipc_mem_open(int dev, const struct aw_ipc_handle *handle, void **ret_ptr, size_t *ret_size);
 int aw_host_ipc_mem_close(int dev, void *ptr);
+/* Has memory that was not writable for a moment become so since *seen, a thread's, was set?  Waits for it.  For the handler of
+ * faults. */
+bool aw_host_memory_moved(uint64_t *seen);
 /* share.c: a file of that many zeros, which keeps its size; -1: none. */
 int aw_host_share_file(size_t bytes);
-/* Says in a handle where the bytes from `offset` on of a file of ours are. */
-int aw_host_share_tell(int fd, size_t offset, size_t size, struct aw_ipc_handle *ret_handle);
-/* Opens what a handle says; AW_ERR_INVALID_VALUE: it is none, or there is no such file any more.  *ret_fd is the caller's. */
-int aw_host_share_open(const struct aw_ipc_handle *handle, int *ret_fd, size_t *ret_offset, size_t *ret_size);
+/* Writes bytes to its begin. */
+bool aw_host_share_fill(int fd, const char *from, size_t bytes);
+/* Says in a handle where the bytes from `offset` on of a file of ours are, and what they are. */
+enum aw_host_shared { AW_HOST_SHARED_MEMORY, AW_HOST_SHARED_EVENT };
+int aw_host_share_tell(enum aw_host_shared what, int fd, size_t offset, size_t size, struct aw_ipc_handle *ret_handle);
+/* Opens what a handle says; AW_ERR_INVALID_VALUE: it is none of that kind, or there is no such file any more.  *ret_fd is the
+ * caller's. */
+int aw_host_share_open(enum aw_host_shared what, const struct aw_ipc_handle *handle, int *ret_fd, size_t *ret_offset,
+                       size_t *ret_size);
 int aw_host_mem_free(int dev, void *ptr);
 int aw_host_host_alloc(int dev, size_t size, unsigned flags, void **ret_ptr);
 int aw_host_host_free(void *ptr);

@@ -12,6 +12,7 @@
 #include "unwritten.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -513,17 +514,46 @@ int aw_host_mem_alloc(int dev, size_t size, void **ret_ptr)
 
 /* ---- memory of several processes ---- */
 
-/* Locked: puts a file's bytes in place of the region's, which nobody has seen yet. */
-static bool region_share(struct region *r)
+/* How often bytes of a region were moved to a file, the last time perhaps still being under way. */
+static _Atomic uint64_t moves;
+static _Atomic bool moving;
+
+bool aw_host_memory_moved(uint64_t *seen)
+{
+    uint64_t n = atomic_load(&moves);
+    if (*seen == n)
+        return false;
+    while (atomic_load(&moving))
+        sched_yield();
+    *seen = n;
+    return true;
+}
+
+/* Locked: puts a file in place of the region's memory; with its bytes, unless nobody has seen it yet.  Who writes there meanwhile
+ * faults, and tries again when the handler sees that it is over. */
+static bool region_share(struct region *r, bool is_new)
 {
     char *begin = (char *)(r->base & ~(PAGE - 1));
     size_t bytes = (r->base + r->size - (uintptr_t)begin + PAGE - 1) & ~(PAGE - 1);
     r->fd = aw_host_share_file(bytes);
-    return r->fd >= 0 &&
-           mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, r->fd, 0) != MAP_FAILED;
+    bool ok = r->fd >= 0;
+    if (ok && !is_new) {
+        atomic_store(&moving, true);
+        atomic_fetch_add(&moves, 1);
+        ok = mprotect(begin, bytes, PROT_READ) == 0 && aw_host_share_fill(r->fd, begin, bytes);
+    }
+    ok = ok && mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE, r->fd, 0) != MAP_FAILED;
+    if (!ok && r->fd >= 0) {
+        close(r->fd);
+        r->fd = -1;
+    }
+    if (!ok && !is_new)
+        (void)mprotect(begin, bytes, PROT_READ | PROT_WRITE);
+    atomic_store(&moving, false);
+    return ok;
 }
 
-/* Never a part of a slab, whose other parts are not for others to see. */
+/* Never a part of a slab: an allocation can be taken back from others alone. */
 int aw_host_mem_alloc_shared(int dev, size_t size, void **ret_ptr)
 {
     struct region *r = NULL;
@@ -536,7 +566,7 @@ int aw_host_mem_alloc_shared(int dev, size_t size, void **ret_ptr)
     bool reserved = reserve(size);
     if (reserved)
         r = region_map(KIND_DEVICE, size);
-    if (r && !region_share(r)) {
+    if (r && !region_share(r, true)) {
         region_unmap(r);
         r = NULL;
     }
@@ -555,16 +585,30 @@ int aw_host_mem_alloc_shared(int dev, size_t size, void **ret_ptr)
     return r ? AW_OK : AW_ERR_OUT_OF_MEMORY;
 }
 
+/* Of a small allocation the others see its whole slab, as on cards those that share a page. */
+static int mem_tell(struct region *r, const void *ptr, uint32_t slot, struct aw_ipc_handle *ret_handle)
+{
+    if (r->fd < 0 && !region_share(r, false))
+        return AW_ERR_OUT_OF_MEMORY;
+    size_t asked = r->slot_size ? r->slot_asked[slot] : r->asked;
+    return aw_host_share_tell(AW_HOST_SHARED_MEMORY, r->fd, (uintptr_t)ptr - (r->base & ~(PAGE - 1)), asked, ret_handle);
+}
+
+/* Memory becomes a file when a handle of it is first asked for, once the device is idle; a write that comes all the same
+ * waits. */
 int aw_host_ipc_mem_get(int dev, void *ptr, struct aw_ipc_handle *ret_handle)
 {
-    uint32_t slot;
+    uint32_t slot = 0;
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
-    pthread_rwlock_rdlock(&lock);
+    if (!is_kind(ptr, KIND_DEVICE, KIND_DEVICE))
+        return AW_ERR_INVALID_VALUE;
+    int status = aw_host_wait_all();
+    if (status != AW_OK)
+        return status;
+    pthread_rwlock_wrlock(&lock);
     struct region *r = find_exact(ptr, &slot);
-    int status = !r || r->kind != KIND_DEVICE ? AW_ERR_INVALID_VALUE : r->fd < 0 ? AW_ERR_NOT_SUPPORTED : AW_OK;
-    if (status == AW_OK)
-        status = aw_host_share_tell(r->fd, r->base & (PAGE - 1), r->asked, ret_handle);
+    status = r && r->kind == KIND_DEVICE ? mem_tell(r, ptr, slot, ret_handle) : AW_ERR_INVALID_VALUE;
     pthread_rwlock_unlock(&lock);
     return status;
 }
@@ -575,7 +619,7 @@ int aw_host_ipc_mem_open(int dev, const struct aw_ipc_handle *handle, void **ret
     int fd;
     if (!aw_host_device_ok(dev))
         return AW_ERR_INVALID_DEVICE;
-    int status = aw_host_share_open(handle, &fd, &offset, &size);
+    int status = aw_host_share_open(AW_HOST_SHARED_MEMORY, handle, &fd, &offset, &size);
     if (status)
         return status;
     struct region *r = calloc(1, sizeof *r);

@@ -1,5 +1,6 @@
-/* Memory of the host device for other processes: the file that has its bytes, and where another process finds that file, which is
- * among the open ones of the process that made it, for as long as it lives.  Not the mappings: memory.c. */
+/* Memory and events of the host device for other processes: the file that has their bytes, and where another process finds that
+ * file, which is among the open ones of the process that made it, for as long as it lives.  Not the mappings: memory.c,
+ * ipc_event.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host.h"
 
@@ -18,6 +19,7 @@ enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL }; /* a mapping can tru
 /* What is in a handle's 64 bytes. */
 struct told {
     uint64_t mark;
+    uint64_t what; /* enum aw_host_shared */
     int32_t pid, fd;
     uint64_t device, inode; /* the number of a file that was closed may be another's */
     uint64_t offset, size;  /* bytes */
@@ -48,13 +50,25 @@ int aw_host_share_file(size_t bytes)
     return fd;
 }
 
-int aw_host_share_tell(int fd, size_t offset, size_t size, struct aw_ipc_handle *ret_handle)
+bool aw_host_share_fill(int fd, const char *from, size_t bytes)
+{
+    size_t done = 0;
+    while (done < bytes) {
+        ssize_t n = pwrite(fd, from + done, bytes - done, (off_t)done);
+        if (n <= 0 && !(n < 0 && errno == EINTR))
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+int aw_host_share_tell(enum aw_host_shared what, int fd, size_t offset, size_t size, struct aw_ipc_handle *ret_handle)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
         return AW_ERR_OS;
-    struct told told = { .mark = MARK, .pid = getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino, .offset = offset,
-                         .size = size };
+    struct told told = { .mark = MARK, .what = what, .pid = getpid(), .fd = fd, .device = st.st_dev, .inode = st.st_ino,
+                         .offset = offset, .size = size };
     memset(ret_handle, 0, sizeof *ret_handle);
     memcpy(ret_handle, &told, sizeof told);
     return AW_OK;
@@ -69,12 +83,13 @@ static bool is_told(int fd, const struct told *told)
            told->size <= (uint64_t)st.st_size - told->offset;
 }
 
-int aw_host_share_open(const struct aw_ipc_handle *handle, int *ret_fd, size_t *ret_offset, size_t *ret_size)
+int aw_host_share_open(enum aw_host_shared what, const struct aw_ipc_handle *handle, int *ret_fd, size_t *ret_offset,
+                       size_t *ret_size)
 {
     char path[64];
     struct told told;
     memcpy(&told, handle, sizeof told);
-    if (told.mark != MARK)
+    if (told.mark != MARK || told.what != what)
         return AW_ERR_INVALID_VALUE;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", told.pid, told.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC);

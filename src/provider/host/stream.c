@@ -79,6 +79,8 @@ static void event_unref(struct aw_host_event *e)
         return;
     if (e->stream)
         stream_unref(e->stream);
+    if (e->tickets)
+        aw_host_tickets_free(e);
     free(e);
 }
 
@@ -200,6 +202,8 @@ static void op_finish(struct aw_host_op *op)
         if (w->seq <= op->seq)
             pthread_cond_signal(&w->cond);
     }
+    if (op->kind == AW_HOST_OP_VALUE && op->value.of)
+        event_unref(op->value.of);
     aw_host_op_discard(op);
     if (s->head)
         kick(s);
@@ -207,6 +211,16 @@ static void op_finish(struct aw_host_op *op)
 }
 
 static void callback_enqueue(struct aw_host_op *op);
+
+static void event_reached(struct aw_host_op *op)
+{
+    struct aw_host_event *e = op->record.event;
+    if (e->stream == op->stream && e->seq == op->seq)
+        e->time_ns = aw_clock_ns();
+    if (e->tickets)
+        aw_host_ticket_done(e, op->record.ticket);
+    event_unref(e);
+}
 
 static void op_start(struct aw_host_op *op)
 {
@@ -223,9 +237,7 @@ static void op_start(struct aw_host_op *op)
             aw_host_pool_activate(op);
         return;
     case AW_HOST_OP_EVENT:
-        if (op->event->stream == op->stream && op->event->seq == op->seq)
-            op->event->time_ns = aw_clock_ns();
-        event_unref(op->event);
+        event_reached(op);
         op_finish(op);
         return;
     case AW_HOST_OP_WAIT:
@@ -551,6 +563,18 @@ int aw_host_stream_sync(int dev, struct aw_stream *stream)
     return aw_host_fault();
 }
 
+/* The event's latest ticket, when another process took it and has not brought it back; else 0. */
+static uint64_t ticket_of_others(struct aw_host_event *e)
+{
+    if (!e->tickets)
+        return 0;
+    aw_host_lock(); /* which a record of this process is made in */
+    uint64_t given = atomic_load(&e->tickets->given);
+    bool others = given != e->ticket && atomic_load(&e->tickets->done) < given;
+    aw_host_unlock();
+    return others ? given : 0;
+}
+
 int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *event)
 {
     struct aw_host_event *e = (struct aw_host_event *)event;
@@ -560,6 +584,9 @@ int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *even
         return AW_ERR_INVALID_HANDLE;
     if (aw_host_fault())
         return aw_host_fault();
+    uint64_t ticket = ticket_of_others(e);
+    if (ticket)
+        return aw_host_stream_wait_ticket(dev, stream, e, ticket);
     int status = AW_OK;
     aw_host_lock();
     if (e->stream && completed(e->stream) < e->seq) {
@@ -687,6 +714,11 @@ int aw_host_event_create(int dev, unsigned flags, struct aw_event **ret_event)
         return AW_ERR_OUT_OF_MEMORY;
     e->refs = 1;
     e->flags = flags;
+    e->fd = -1;
+    if ((flags & AW_EVENT_INTERPROCESS) && aw_host_tickets_make(e) != AW_OK) {
+        free(e);
+        return AW_ERR_OUT_OF_MEMORY;
+    }
     *ret_event = (struct aw_event *)e;
     return AW_OK;
 }
@@ -716,7 +748,7 @@ int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stre
     int status = aw_host_op_create(AW_HOST_OP_EVENT, &op);
     if (status != AW_OK)
         goto out;
-    op->event = e;
+    op->record.event = e;
     e->refs++;
     status = submit_after(s, op, NULL);
     if (status != AW_OK) {
@@ -730,6 +762,8 @@ int aw_host_event_record(int dev, struct aw_event *event, struct aw_stream *stre
     e->stream = s;
     e->seq = op->seq;
     e->op = op;
+    if (e->tickets)
+        e->ticket = op->record.ticket = atomic_fetch_add(&e->tickets->given, 1) + 1;
     pump();
 out:
     aw_host_unlock();
@@ -742,7 +776,8 @@ int aw_host_event_query(struct aw_event *event)
     if (!e)
         return AW_ERR_INVALID_HANDLE;
     aw_host_lock();
-    bool done = !e->stream || completed(e->stream) >= e->seq;
+    bool done = e->tickets ? atomic_load(&e->tickets->done) >= atomic_load(&e->tickets->given)
+                           : !e->stream || completed(e->stream) >= e->seq;
     aw_host_unlock();
     return aw_host_fault() ? aw_host_fault() : done ? AW_OK : AW_ERR_NOT_READY;
 }
@@ -755,8 +790,11 @@ int aw_host_event_sync(struct aw_event *event)
     if (!may_wait())
         return AW_ERR_NOT_PERMITTED;
     aw_host_thread.waited = true;
+    uint64_t ticket = ticket_of_others(e);
+    if (ticket)
+        aw_host_ticket_wait(e, ticket);
     aw_host_lock();
-    if (e->stream)
+    if (e->stream && !ticket)
         wait_for(e->stream, e->seq);
     aw_host_unlock();
     aw_host_print_flush();
@@ -788,7 +826,9 @@ static void stream_forget(struct aw_host_stream *s)
         struct aw_host_op *op = s->head;
         s->head = op->next;
         if (op->kind == AW_HOST_OP_EVENT)
-            event_unref(op->event);
+            event_unref(op->record.event);
+        if (op->kind == AW_HOST_OP_VALUE && op->value.of)
+            event_unref(op->value.of);
         while (op->dependents) {
             struct aw_host_dep *d = op->dependents;
             op->dependents = d->next;

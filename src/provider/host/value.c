@@ -183,7 +183,11 @@ static int submit(int dev, struct aw_stream *stream, const struct aw_host_value 
         goto out;
     op->value = *v;
     op->owner = owner;
+    if (v->of)
+        v->of->refs++;
     status = aw_host_op_submit(s, op);
+    if (status != AW_OK && v->of)
+        v->of->refs--; /* the caller has it, too */
 out:
     aw_host_unlock();
     return status;
@@ -202,4 +206,9 @@ int aw_host_stream_wait_value(int dev, struct aw_stream *stream, void *ptr, uint
     if (bytes == 4)
         value = (uint32_t)value;
     return submit(dev, stream, &(struct aw_host_value){ .ptr = ptr, .value = value, .bytes = bytes, .how = how }, owner);
+}
+
+int aw_host_stream_wait_ticket(int dev, struct aw_stream *stream, struct aw_host_event *e, uint64_t ticket)
+{
+    return submit(dev, stream, &(struct aw_host_value){ .ptr = &e->tickets->done, .value = ticket, .bytes = 8, .of = e }, NULL);
 }

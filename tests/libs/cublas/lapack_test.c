@@ -264,8 +264,8 @@ static void test_singular(char t, int at_once)
         for (int i = 0; i < N; i++)
             for (int j = 0; j < N; j++) {
                 cplx e = *element(&inverse, b, i, j);
-                check((status[b] > 0) == (b == 1) && isnan(creal(e)) == (b == 1), "singular inverse %c %d: %d, %g", t, b, status[b],
-                      creal(e));
+                check((status[b] > 0) == (b == 1) && isnan(creal(e)) == (b == 1), "%c, inverse %d of a batch: %d, %g", t, b,
+                      status[b], creal(e));
             }
     drop(&a, NULL), drop(&c, &inverse);
     cudaFree(info);

@@ -704,7 +704,57 @@ static void test_idle(void)
     CHECK((b.tv_sec - a.tv_sec) * 1000000000 + (b.tv_nsec - a.tv_nsec) < 5000000);
 }
 
+/* An event by two handles, as two processes have it: each waits for what the other recorded last. */
+static void test_common_event(void)
+{
+    struct aw_stream *s, *t;
+    struct aw_event *plain, *a, *b, *none;
+    struct aw_ipc_handle handle, memory;
+    uint32_t *flag = device_alloc(4), *p = device_alloc(4), value = 7, got = 0;
+    void *mapped;
+    size_t size;
+    *flag = 0;
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &s), AW_OK);
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &t), AW_OK);
+    EQ(P->event_create(0, AW_EVENT_NO_TIMING, &plain), AW_OK);
+    EQ(P->ipc_event_get(plain, &handle), AW_ERR_INVALID_VALUE);
+    EQ(P->event_create(0, AW_EVENT_NO_TIMING | AW_EVENT_INTERPROCESS, &a), AW_OK);
+    EQ(P->ipc_event_get(a, &handle), AW_OK);
+    EQ(P->ipc_mem_get(0, p, &memory), AW_OK);
+    EQ(P->ipc_event_open(0, &memory, &none), AW_ERR_INVALID_VALUE); /* each handle is of one kind */
+    EQ(P->ipc_mem_open(0, &handle, &mapped, &size), AW_ERR_INVALID_VALUE);
+    EQ(P->ipc_event_open(0, &handle, &b), AW_OK);
+    EQ(P->ipc_event_get(b, &handle), AW_ERR_INVALID_VALUE); /* only its owner gives it on */
+    EQ(P->event_query(b), AW_OK); /* nothing was recorded */
+    for (int turn = 0; turn < 2; turn++) {
+        struct aw_event *mine = turn ? b : a, *others = turn ? a : b;
+        value++;
+        EQ(P->stream_wait_value(0, s, flag, 1, 4, AW_WAIT_EQ, NULL), AW_OK);
+        EQ(P->stream_write_value(0, s, p, value, 4), AW_OK);
+        EQ(P->event_record(0, mine, s), AW_OK);
+        EQ(P->event_query(others), AW_ERR_NOT_READY);
+        EQ(P->stream_wait(0, t, others), AW_OK);
+        EQ(P->copy(0, &got, p, 4, AW_COPY_D2H, t), AW_OK);
+        EQ(P->stream_query(0, t), AW_ERR_NOT_READY);
+        open_gate(flag);
+        EQ(P->event_sync(others), AW_OK);
+        EQ(P->event_query(mine), AW_OK);
+        EQ(P->stream_sync(0, t), AW_OK);
+        EQ(got, value);
+        __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+    }
+    EQ(P->stream_wait_value(0, s, flag, 1, 4, AW_WAIT_EQ, NULL), AW_OK);
+    EQ(P->event_record(0, a, s), AW_OK);
+    EQ(P->stream_wait(0, t, b), AW_OK);
+    P->event_destroy(a), P->event_destroy(b), P->event_destroy(plain); /* while they are waited for */
+    open_gate(flag);
+    EQ(P->stream_sync(0, t), AW_OK);
+    P->stream_destroy(s), P->stream_destroy(t);
+    device_free(flag), device_free(p);
+}
+
 const struct test stream_tests[] = {
+    { "common_event", test_common_event },
     { "order", test_order },
     { "waited", test_waited },
     { "tiny", test_tiny },
