@@ -307,6 +307,79 @@ static void solve(cusparseFormat_t format, cudaDataType type, int op, int upper,
     matrix_drop(&a);
 }
 
+/* L x = b with the values of the analysis, with all of them twice as large, and with another diagonal then; x is 1, 2, 3 ... .
+ * The matrix's own values stay, and the new ones may go once they are handed over. */
+static void update(cusparseFormat_t format, cudaDataType type, int op, int many)
+{
+    enum { N = 9 };
+    cplx *dense = dense_make(type, N, N, 40), line[2 * N] = { 0 };
+    cudaDataType compute = compute_of(type);
+    int upper = 0, unit = 0, gone = many ? 2 : 1;
+    char what[96];
+    for (int i = 0; i < N; i++)
+        dense[i + i * N] = 4;
+    struct matrix a = matrix_of(format, type, 0, 1, N, N, dense);
+    cplx *own = values_download(type, a.val, a.nnz), *twice = calloc((size_t)a.nnz, sizeof *twice), fives[N];
+    void *x = values_upload(type, line, 2 * N), *buffer = NULL, *values;
+    struct scalar sa;
+    void *pa = scalar_set(&sa, handle, compute, 1);
+    cusparseSpSVDescr_t one;
+    cusparseSpSMDescr_t some;
+    cusparseDnVecDescr_t vb, vx;
+    cusparseDnMatDescr_t mb, mx;
+    size_t size = 0;
+    cusparseSpMatSetAttribute(a.descr, CUSPARSE_SPMAT_FILL_MODE, &upper, sizeof upper);
+    cusparseSpMatSetAttribute(a.descr, CUSPARSE_SPMAT_DIAG_TYPE, &unit, sizeof unit);
+    cusparseCreateDnVec(&vx, N, x, type), cusparseCreateDnMat(&mx, N, gone, N, x, type, CUSPARSE_ORDER_COL);
+    check(cusparseSpSV_createDescr(&one) == 0 && cusparseSpSM_createDescr(&some) == 0, "descr");
+    check(cusparseSpSV_updateMatrix(handle, one, x, CUSPARSE_SPSV_UPDATE_GENERAL) == CUSPARSE_STATUS_INVALID_VALUE &&
+              cusparseSpSM_updateMatrix(handle, some, x, CUSPARSE_SPSM_UPDATE_GENERAL) == CUSPARSE_STATUS_INVALID_VALUE,
+          "new values before the analysis");
+    for (int step = 0; step < 3; step++) {
+        double factor = step ? 2 : 1;
+        for (int i = 0; i < gone * N; i++) {
+            line[i] = 0;
+            for (int k = 0; k < N; k++) {
+                int r = op ? k : i % N, c = op ? i % N : k;
+                cplx v = r == c ? (step == 2 ? 5 : 4 * factor) : c < r ? factor * op_element(dense, N, op, i % N, k) : 0;
+                line[i] += v * (double)(k + 1 + i / N);
+            }
+        }
+        void *b = values_upload(type, line, gone * N);
+        cusparseCreateDnVec(&vb, N, b, type), cusparseCreateDnMat(&mb, N, gone, N, b, type, CUSPARSE_ORDER_COL);
+        if (step == 0) {
+            check((many ? cusparseSpSM_bufferSize(handle, op, 0, pa, a.descr, mb, mx, compute, 0, some, &size)
+                        : cusparseSpSV_bufferSize(handle, op, pa, a.descr, vb, vx, compute, 0, one, &size)) == 0, "size");
+            cudaMalloc(&buffer, size);
+            check((many ? cusparseSpSM_analysis(handle, op, 0, pa, a.descr, mb, mx, compute, 0, some, buffer)
+                        : cusparseSpSV_analysis(handle, op, pa, a.descr, vb, vx, compute, 0, one, buffer)) == 0, "analysis");
+        } else {
+            for (long k = 0; k < a.nnz; k++)
+                twice[k] = 2 * own[k];
+            for (int k = 0; k < N; k++)
+                fives[k] = 5;
+            values = step == 1 ? values_upload(type, twice, a.nnz) : values_upload(type, fives, N);
+            check((many ? cusparseSpSM_updateMatrix(handle, some, values, (cusparseSpSMUpdate_t)(step - 1))
+                        : cusparseSpSV_updateMatrix(handle, one, values, (cusparseSpSVUpdate_t)(step - 1))) == 0, "new values");
+            cudaFree(values);
+        }
+        check((many ? cusparseSpSM_solve(handle, op, 0, pa, a.descr, mb, mx, compute, 0, some)
+                    : cusparseSpSV_solve(handle, op, pa, a.descr, vb, vx, compute, 0, one)) == 0, "solve");
+        for (int i = 0; i < gone * N; i++)
+            line[i] = i % N + 1 + i / N;
+        snprintf(what, sizeof what, "update %d of format %d type %d op %d, %d", step, format, type, op, gone);
+        values_check(type, x, line, gone * N, what);
+        cusparseDestroyDnVec(vb), cusparseDestroyDnMat(mb);
+        cudaFree(b);
+    }
+    values_check(type, a.val, own, a.nnz, "the matrix's own values");
+    cusparseSpSV_destroyDescr(one), cusparseSpSM_destroyDescr(some);
+    cusparseDestroyDnVec(vx), cusparseDestroyDnMat(mx);
+    cudaFree(sa.device), cudaFree(x), cudaFree(buffer);
+    free(own), free(twice);
+    matrix_drop(&a);
+}
+
 static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n)
 {
     struct matrix a = matrix_make(CUSPARSE_FORMAT_CSR, type, wide, base, m, k, 25),
@@ -450,6 +523,10 @@ int main(int argc, char **argv)
             for (int k = 0; k < 4; k++)
                 for (unsigned f = 0; f < 3; f++)
                     solve(formats[f], types[t], op, k & 1, k >> 1, 1 + 11 * (op + 1), f == 2 ? 3 : 1, f == 2 && k == 1);
+    for (unsigned t = 0; t < (quick ? 1u : 4u); t++)
+        for (int op = 0; op < 3; op++)
+            for (unsigned f = 0; f < 3; f++)
+                update(formats[f], types[t], op, 0), update(formats[f], types[t], op, 1);
     for (unsigned t = 0; t < n_types; t++) {
         spgemm(types[t], (int)t & 1, (int)(t >> 1) & 1, 13, 11, 17);
         cusparseSetPointerMode(handle, t & 1);
