@@ -30,10 +30,10 @@ struct aw_rand_engine {
 extern const struct aw_rand_engine aw_rand_xorwow, aw_rand_mrg32k3a, aw_rand_philox, aw_rand_mt19937;
 
 /* Sobol's sequence in Joe and Kuo's directions (those of criterion D6): how many dimensions there are, 0 where they were not
- * built in; and `bits` (32 or 64) vectors for each, made at the first call, static; NULL: none, or memory is out.  Thread-safe.
- * */
+ * built in; and `bits` (32 or 64) vectors for each, made at the first call, static; NULL: none, or memory is out.  The scrambled
+ * ones are anywarp's own.  *ret_constants, NULL or not, are what each dimension's numbers begin with.  Thread-safe. */
 unsigned aw_rand_sobol_dimensions(void);
-const uint32_t *aw_rand_sobol_vectors32(void);
-const uint64_t *aw_rand_sobol_vectors64(void);
+const uint32_t *aw_rand_sobol_vectors32(bool is_scrambled, const uint32_t **ret_constants);
+const uint64_t *aw_rand_sobol_vectors64(bool is_scrambled, const uint64_t **ret_constants);
 
 #endif

@@ -259,12 +259,13 @@ static void sobol_store(unsigned bits, uint64_t x, const struct aw_rand_wish *w,
     }
 }
 
-void aw_rand_fill_sobol(unsigned bits, uint64_t from, unsigned dimensions, const struct aw_rand_wish *wish, size_t n, void *out)
+void aw_rand_fill_sobol(const struct aw_rand_sobol *of, uint64_t from, const struct aw_rand_wish *wish, size_t n, void *out)
 {
-    const uint32_t *narrow = bits == 32 ? aw_rand_sobol_vectors32() : NULL;
-    const uint64_t *wide = bits == 64 ? aw_rand_sobol_vectors64() : NULL;
-    for (unsigned d = 0; d < dimensions; d++) {
-        uint64_t i = from, x = 0, gray = i ^ i >> 1;
+    const uint32_t *first32 = NULL, *narrow = of->bits == 32 ? aw_rand_sobol_vectors32(of->is_scrambled, &first32) : NULL;
+    const uint64_t *first64 = NULL, *wide = of->bits == 64 ? aw_rand_sobol_vectors64(of->is_scrambled, &first64) : NULL;
+    unsigned bits = of->bits;
+    for (unsigned d = 0; d < of->dimensions; d++) {
+        uint64_t i = from, x = narrow ? first32[d] : first64[d], gray = i ^ i >> 1;
         for (unsigned k = 0; k < bits; k++)
             if (gray >> k & 1)
                 x ^= narrow ? narrow[d * bits + k] : wide[d * bits + k];

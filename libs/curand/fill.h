@@ -24,7 +24,12 @@ static inline size_t aw_rand_size(const struct aw_rand_wish *wish)
 /* `n` numbers of a pseudo-random engine.  Goes on where it stopped. */
 void aw_rand_fill(const struct aw_rand_engine *engine, struct aw_rand_state *state, const struct aw_rand_wish *wish, size_t n,
                   void *out);
-/* `n` numbers of each of `dimensions` of a Sobol sequence of `bits` bits from number `from` on, one dimension after the other. */
-void aw_rand_fill_sobol(unsigned bits, uint64_t from, unsigned dimensions, const struct aw_rand_wish *wish, size_t n, void *out);
+/* A Sobol sequence. */
+struct aw_rand_sobol {
+    unsigned bits, dimensions; /* 32 or 64 */
+    bool is_scrambled;
+};
+/* `n` numbers of each of its dimensions from number `from` on, one dimension after the other. */
+void aw_rand_fill_sobol(const struct aw_rand_sobol *of, uint64_t from, const struct aw_rand_wish *wish, size_t n, void *out);
 
 #endif

@@ -18,7 +18,7 @@ struct source {
     int refs;
     pthread_mutex_t lock;
     const struct aw_rand_engine *engine; /* NULL: Sobol, of which state.offset goes on */
-    unsigned bits, dimensions;           /* of Sobol */
+    struct aw_rand_sobol sobol;
     struct aw_rand_state state;
 };
 
@@ -53,9 +53,19 @@ static const struct aw_rand_engine *engine_of(curandRngType_t type)
     }
 }
 
+static bool is_scrambled(curandRngType_t type)
+{
+    return type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL32 || type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
+}
+
 static bool is_sobol(curandRngType_t type)
 {
-    return type == CURAND_RNG_QUASI_SOBOL32 || type == CURAND_RNG_QUASI_SOBOL64;
+    return type == CURAND_RNG_QUASI_SOBOL32 || type == CURAND_RNG_QUASI_SOBOL64 || is_scrambled(type);
+}
+
+static bool is_wide(curandRngType_t type)
+{
+    return type == CURAND_RNG_QUASI_SOBOL64 || type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL64;
 }
 
 /* Sub-sequences that take turns, as cuRAND documents its orderings. */
@@ -77,8 +87,7 @@ static struct source *source_make(const struct curandGenerator_st *g)
     s->refs = 1;
     pthread_mutex_init(&s->lock, NULL);
     s->engine = engine_of(g->type);
-    s->bits = g->type == CURAND_RNG_QUASI_SOBOL64 ? 64 : 32;
-    s->dimensions = g->dimensions;
+    s->sobol = (struct aw_rand_sobol){ is_wide(g->type) ? 64 : 32, g->dimensions, is_scrambled(g->type) };
     s->state = (struct aw_rand_state){
         .type = g->type, .seed = g->seed, .offset = g->offset, .n_states = states_of(g->type, g->ordering)
     };
@@ -91,12 +100,12 @@ static bool type_known(curandRngType_t type)
 {
     switch (type) {
     case CURAND_RNG_PSEUDO_MTGP32: aw_say(RAND_MTGP32); return false;
-    case CURAND_RNG_QUASI_SCRAMBLED_SOBOL32:
-    case CURAND_RNG_QUASI_SCRAMBLED_SOBOL64: aw_say(RAND_SCRAMBLED); return false;
     case CURAND_RNG_PSEUDO_MT19937: aw_say(RAND_MT19937); return true;
     default:
         if (is_sobol(type) && !aw_rand_sobol_dimensions())
             aw_say(RAND_SOBOL);
+        else if (is_scrambled(type))
+            aw_say(RAND_SCRAMBLED);
         return engine_of(type) || (is_sobol(type) && aw_rand_sobol_dimensions());
     }
 }
@@ -246,8 +255,8 @@ static void run(struct aw_lib_job *job)
     if (s->engine && !s->state.made)
         s->state.made = s->engine->make(&s->state);
     if (!s->engine) {
-        aw_rand_fill_sobol(s->bits, s->state.offset, s->dimensions, &d->wish, d->n / s->dimensions, out);
-        s->state.offset += d->n / s->dimensions;
+        aw_rand_fill_sobol(&s->sobol, s->state.offset, &d->wish, d->n / s->sobol.dimensions, out);
+        s->state.offset += d->n / s->sobol.dimensions;
     } else if (s->state.made) {
         aw_rand_fill(s->engine, &s->state, &d->wish, d->n, out);
     } else {
@@ -271,13 +280,14 @@ static curandStatus_t check(curandGenerator_t g, const void *out, size_t n, cons
     bool quasi = live(g) && is_sobol(g->type), normal = wish->kind == AW_RAND_NORMAL || wish->kind == AW_RAND_LOG_NORMAL;
     if (!live(g))
         return CURAND_STATUS_NOT_INITIALIZED;
-    if (wish->kind == AW_RAND_BITS && wish->wide != (g->type == CURAND_RNG_QUASI_SOBOL64))
+    if (wish->kind == AW_RAND_BITS && wish->wide != is_wide(g->type))
         return CURAND_STATUS_TYPE_ERROR;
     if ((quasi && n % g->dimensions) || (!quasi && normal && n % 2))
         return CURAND_STATUS_LENGTH_NOT_MULTIPLE;
     if (n > (size_t)1 << 48 || (n && !out))
         return CURAND_STATUS_OUT_OF_RANGE;
-    return quasi && !(g->type == CURAND_RNG_QUASI_SOBOL64 ? (const void *)aw_rand_sobol_vectors64() : aw_rand_sobol_vectors32())
+    return quasi && !(is_wide(g->type) ? (const void *)aw_rand_sobol_vectors64(is_scrambled(g->type), NULL)
+                                       : aw_rand_sobol_vectors32(is_scrambled(g->type), NULL))
                ? CURAND_STATUS_ALLOCATION_FAILED
                : CURAND_STATUS_SUCCESS;
 }
@@ -374,24 +384,57 @@ curandStatus_t awcurand_curandGeneratePoissonMethod(curandGenerator_t g, unsigne
 
 /* ---- Tables and version */
 
+static bool table_said(bool is_scrambled_set)
+{
+    if (!aw_rand_sobol_dimensions())
+        aw_say(RAND_DIRECTIONS);
+    else if (is_scrambled_set)
+        aw_say(RAND_SCRAMBLED);
+    return aw_rand_sobol_dimensions() != 0;
+}
+
 curandStatus_t awcurand_curandGetDirectionVectors32(curandDirectionVectors32_t **ret_vectors, curandDirectionVectorSet_t set)
 {
-    const uint32_t *v = ret_vectors && set == CURAND_DIRECTION_VECTORS_32_JOEKUO6 ? aw_rand_sobol_vectors32() : NULL;
-    if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6 || !aw_rand_sobol_dimensions())
-        aw_say(RAND_DIRECTIONS);
+    bool scrambled = set == CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6;
+    if (!ret_vectors || (!scrambled && set != CURAND_DIRECTION_VECTORS_32_JOEKUO6) || !table_said(scrambled))
+        return CURAND_STATUS_OUT_OF_RANGE;
+    const uint32_t *v = aw_rand_sobol_vectors32(scrambled, NULL);
     if (v)
         *ret_vectors = (curandDirectionVectors32_t *)(uintptr_t)v;
-    return v ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
+    return v ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
 }
 
 curandStatus_t awcurand_curandGetDirectionVectors64(curandDirectionVectors64_t **ret_vectors, curandDirectionVectorSet_t set)
 {
-    const uint64_t *v = ret_vectors && set == CURAND_DIRECTION_VECTORS_64_JOEKUO6 ? aw_rand_sobol_vectors64() : NULL;
-    if (set == CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6 || !aw_rand_sobol_dimensions())
-        aw_say(RAND_DIRECTIONS);
+    bool scrambled = set == CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6;
+    if (!ret_vectors || (!scrambled && set != CURAND_DIRECTION_VECTORS_64_JOEKUO6) || !table_said(scrambled))
+        return CURAND_STATUS_OUT_OF_RANGE;
+    const uint64_t *v = aw_rand_sobol_vectors64(scrambled, NULL);
     if (v)
         *ret_vectors = (curandDirectionVectors64_t *)(uintptr_t)v;
-    return v ? CURAND_STATUS_SUCCESS : CURAND_STATUS_OUT_OF_RANGE;
+    return v ? CURAND_STATUS_SUCCESS : CURAND_STATUS_ALLOCATION_FAILED;
+}
+
+curandStatus_t awcurand_curandGetScrambleConstants32(unsigned **ret_constants)
+{
+    const uint32_t *constants = NULL;
+    if (!ret_constants || !table_said(true))
+        return CURAND_STATUS_OUT_OF_RANGE;
+    if (!aw_rand_sobol_vectors32(true, &constants))
+        return CURAND_STATUS_ALLOCATION_FAILED;
+    *ret_constants = (unsigned *)(uintptr_t)constants;
+    return CURAND_STATUS_SUCCESS;
+}
+
+curandStatus_t awcurand_curandGetScrambleConstants64(uint64_t **ret_constants)
+{
+    const uint64_t *constants = NULL;
+    if (!ret_constants || !table_said(true))
+        return CURAND_STATUS_OUT_OF_RANGE;
+    if (!aw_rand_sobol_vectors64(true, &constants))
+        return CURAND_STATUS_ALLOCATION_FAILED;
+    *ret_constants = (uint64_t *)(uintptr_t)constants;
+    return CURAND_STATUS_SUCCESS;
 }
 
 /* Of CUDA 13.0's: one library serves all versions of CUDA. */

@@ -110,6 +110,62 @@ static void compare(curandRngType_t type, unsigned long long offset, const Resul
     delete want;
 }
 
+// Points of Sobol's sequences, plain and scrambled, of `DIMENSIONS` dimensions: a thread has one of them.
+enum { DIMENSIONS = 5 };
+struct Points {
+    unsigned bits[DIMENSIONS * TURNS];
+    float uniform[DIMENSIONS * TURNS], normal[DIMENSIONS * TURNS];
+};
+
+__global__ void sobol(Points *r, curandDirectionVectors32_t *vectors, const unsigned *constants, unsigned offset)
+{
+    int d = threadIdx.x;
+    curandStateSobol32_t s, s2, s3;
+    curandStateScrambledSobol32_t t, t2, t3;
+    curand_init(vectors[d], offset, &s), s2 = s3 = s;
+    curand_init(vectors[d], constants ? constants[d] : 0, offset, &t), t2 = t3 = t;
+    for (int i = d * TURNS; i < (d + 1) * TURNS; i++) {
+        r->bits[i] = constants ? curand(&t) : curand(&s);
+        r->uniform[i] = constants ? curand_uniform(&t2) : curand_uniform(&s2);
+        r->normal[i] = constants ? curand_normal(&t3) : curand_normal(&s3);
+    }
+}
+
+static void points(curandRngType_t type, unsigned offset)
+{
+    bool scrambled = type == CURAND_RNG_QUASI_SCRAMBLED_SOBOL32;
+    curandDirectionVectors32_t *vectors;
+    unsigned *constants = nullptr;
+    void *v, *c = nullptr, *r, *p;
+    Points *want = new Points;
+    curandGenerator_t g;
+    if (curandCreateGenerator(&g, type) == CURAND_STATUS_TYPE_ERROR) // not built in
+        return;
+    CHECK(curandGetDirectionVectors32(&vectors, scrambled ? CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6
+                                                          : CURAND_DIRECTION_VECTORS_32_JOEKUO6));
+    CHECK(cudaMalloc(&v, DIMENSIONS * sizeof *vectors));
+    CHECK(cudaMemcpy(v, vectors, DIMENSIONS * sizeof *vectors, cudaMemcpyHostToDevice));
+    if (scrambled) {
+        CHECK(curandGetScrambleConstants32(&constants));
+        CHECK(cudaMalloc(&c, DIMENSIONS * sizeof *constants));
+        CHECK(cudaMemcpy(c, constants, DIMENSIONS * sizeof *constants, cudaMemcpyHostToDevice));
+    }
+    CHECK(cudaMalloc(&r, sizeof *want));
+    CHECK(cudaMalloc(&p, sizeof *want));
+    sobol<<<1, DIMENSIONS>>>((Points *)r, (curandDirectionVectors32_t *)v, (const unsigned *)c, offset);
+    CHECK(cudaMemcpy(want, r, sizeof *want, cudaMemcpyDeviceToHost));
+    CHECK(curandSetQuasiRandomGeneratorDimensions(g, DIMENSIONS));
+    EACH(bits, DIMENSIONS * TURNS, 0, curandGenerate(g, (unsigned *)p, DIMENSIONS * TURNS));
+    EACH(uniform, DIMENSIONS * TURNS, 0, curandGenerateUniform(g, (float *)p, DIMENSIONS * TURNS));
+    EACH(normal, DIMENSIONS * TURNS, 2e-6, curandGenerateNormal(g, (float *)p, DIMENSIONS * TURNS, 0, 1));
+    CHECK(curandDestroyGenerator(g));
+    CHECK(cudaFree(v));
+    CHECK(cudaFree(c));
+    CHECK(cudaFree(r));
+    CHECK(cudaFree(p));
+    delete want;
+}
+
 int main()
 {
     Results *r;
@@ -128,6 +184,10 @@ int main()
         fours<<<1, TURNS>>>(r, offset, d);
         CHECK(cudaDeviceSynchronize());
         compare(CURAND_RNG_PSEUDO_PHILOX4_32_10, offset, r, 4, lambda);
+    }
+    for (unsigned offset : { 0u, 1u, 77777u }) {
+        points(CURAND_RNG_QUASI_SOBOL32, offset);
+        points(CURAND_RNG_QUASI_SCRAMBLED_SOBOL32, offset);
     }
     CHECK(curandDestroyDistribution(d));
     CHECK(cudaFree(r));

@@ -106,6 +106,64 @@ static void sobol(void)
           "direction vectors");
 }
 
+/* Scrambled sequences are nets as the plain ones are: of 1,024 points one is in each of as many intervals of every dimension, and
+ * in each of 32 x 32 squares of the first two.  And they are what vectors and constants say. */
+static void scrambled_sobol(void)
+{
+    enum { N = 1024, D = 40, FROM = 5 };
+    static uint32_t bits[D * N], plain[D * N];
+    static uint64_t wide[D * N];
+    static unsigned char seen[N], square[N];
+    curandGenerator_t g = NULL, h = NULL, p = NULL;
+    curandDirectionVectors32_t *v = NULL;
+    curandDirectionVectors64_t *w = NULL;
+    unsigned *c = NULL, same = 0, equal = 0;
+    uint64_t *e = NULL;
+    if (curandCreateGeneratorHost(&g, CURAND_RNG_QUASI_SCRAMBLED_SOBOL32) == CURAND_STATUS_TYPE_ERROR)
+        return;
+    check(curandCreateGeneratorHost(&h, CURAND_RNG_QUASI_SCRAMBLED_SOBOL64) == 0 &&
+              curandCreateGeneratorHost(&p, CURAND_RNG_QUASI_SOBOL32) == 0, "scrambled generators");
+    check(curandSetQuasiRandomGeneratorDimensions(g, D) == 0 && curandGenerate(g, bits, D * N) == 0, "scrambled Sobol");
+    check(curandSetQuasiRandomGeneratorDimensions(h, D) == 0 && curandGenerateLongLong(h, wide, D * N) == 0, "of 64 bits");
+    check(curandSetQuasiRandomGeneratorDimensions(p, D) == 0 && curandGenerate(p, plain, D * N) == 0, "plain Sobol");
+    for (int d = 0; d < D; d++) {
+        int twice = 0;
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < N; i++) {
+            twice += seen[bits[d * N + i] >> 22]++ != 0;
+            same += bits[d * N + i] == plain[d * N + i];
+            equal += d && bits[d * N + i] == bits[i];
+        }
+        memset(seen, 0, sizeof seen);
+        for (int i = 0; i < N; i++)
+            twice += seen[wide[d * N + i] >> 54]++ != 0;
+        check(twice == 0, "scrambled Sobol of dimension %d: %d intervals have several points", d, twice);
+    }
+    for (int i = 0; i < N; i++)
+        check(square[(bits[i] >> 27) * 32 + (bits[N + i] >> 27)]++ == 0, "scrambled Sobol: a square has several points");
+    check(same < 10 && equal < 10, "scrambled Sobol: %u as the plain one, %u as of the first dimension", same, equal);
+    check(curandGetDirectionVectors32(&v, CURAND_SCRAMBLED_DIRECTION_VECTORS_32_JOEKUO6) == 0 &&
+              curandGetDirectionVectors64(&w, CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6) == 0 &&
+              curandGetScrambleConstants32(&c) == 0 && curandGetScrambleConstants64(&e) == 0, "tables");
+    check(curandSetGeneratorOffset(g, FROM) == 0 && curandGenerate(g, bits, D * N) == 0, "from another number on");
+    for (int d = 0; v && w && c && e && d < D; d++) {
+        uint32_t x = c[d];
+        uint64_t y = e[d];
+        int wrong = 0;
+        for (unsigned i = 0; i < N; i++) {
+            if (i >= FROM)
+                wrong += bits[d * N + (int)i - FROM] != x;
+            wrong += wide[d * N + (int)i] != y;
+            x ^= v[d][__builtin_ctz(~i)], y ^= w[d][__builtin_ctz(~i)];
+        }
+        check(wrong == 0, "scrambled Sobol of dimension %d: %d numbers are not what vectors say", d, wrong);
+    }
+    SAYS(CURAND_STATUS_OUT_OF_RANGE, curandGetScrambleConstants32(NULL));
+    SAYS(CURAND_STATUS_OUT_OF_RANGE, curandGetDirectionVectors32(&v, CURAND_SCRAMBLED_DIRECTION_VECTORS_64_JOEKUO6));
+    SAYS(CURAND_STATUS_TYPE_ERROR, curandGenerate(h, bits, D));
+    curandDestroyGenerator(g), curandDestroyGenerator(h), curandDestroyGenerator(p);
+}
+
 /* ---- Distributions on the device: mean and variance, and that device and host agree */
 
 struct moments {
@@ -197,7 +255,6 @@ static void statuses(void)
     SAYS(CURAND_STATUS_NOT_INITIALIZED, curandDestroyGenerator(NULL));
     SAYS(CURAND_STATUS_TYPE_ERROR, curandCreateGenerator(&none, 7));
     SAYS(CURAND_STATUS_TYPE_ERROR, curandCreateGenerator(&none, CURAND_RNG_PSEUDO_MTGP32));
-    SAYS(CURAND_STATUS_TYPE_ERROR, curandCreateGenerator(&none, CURAND_RNG_QUASI_SCRAMBLED_SOBOL32));
     g = make(CURAND_RNG_PSEUDO_DEFAULT, 1, 1);
     SAYS(CURAND_STATUS_LENGTH_NOT_MULTIPLE, curandGenerateNormal(g, out, 3, 0, 1));
     SAYS(CURAND_STATUS_OUT_OF_RANGE, curandSetGeneratorOrdering(g, CURAND_ORDERING_QUASI_DEFAULT));
@@ -275,6 +332,7 @@ int main(int argc, char **argv)
     quick = argc > 1 && !strcmp(argv[1], "quick");
     published();
     sobol();
+    scrambled_sobol();
     distributions();
     cuts();
     statuses();
