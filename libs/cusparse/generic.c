@@ -50,6 +50,7 @@ static void run_product(struct aw_sparse_job *j)
         bool transpose = j->op[1] != CUSPARSE_OPERATION_NON_TRANSPOSE;
         keeps = aw_sparse_view(&s, &j->m[0], b, j->t, true, &a) &&
                 aw_sparse_dense_view(&s, &j->d[0], b, j->t, true, transpose, &x) &&
+                (j->op[1] != CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE || aw_sparse_dense_conjugate(&s, j->t, &x)) &&
                 aw_sparse_dense_view(&s, &j->d[1], b, j->t, true, false, &y);
         if (keeps) {
             aw_sparse_kernels(j->t, a.rows.wide)
@@ -90,10 +91,6 @@ cusparseStatus_t aw_sparse_product(const char *name, cusparseHandle_t handle, co
     cusparseStatus_t status = product_check(name, handle, p, &t);
     if (status != CUSPARSE_STATUS_SUCCESS || p->c.rows == 0 || p->c.cols == 0)
         return status;
-    if (p->opb == CUSPARSE_OPERATION_CONJUGATE_TRANSPOSE && aw_type_complex(p->b.type)) {
-        aw_say(SPARSE_CONJUGATE, name);
-        return UNSUPPORTED;
-    }
     aw_sparse_job_init(&j, handle, name, t, run_product);
     j.op[0] = p->opa, j.op[1] = p->opb;
     aw_sparse_job_scalar(&j, 0, p->alpha);

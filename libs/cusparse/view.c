@@ -112,6 +112,25 @@ bool aw_sparse_dense_view(struct aw_sparse_scratch *s, const struct cusparseDnMa
     return true;
 }
 
+bool aw_sparse_dense_conjugate(struct aw_sparse_scratch *s, char t, struct aw_sparse_dense *v)
+{
+    size_t size = aw_sparse_letter_size(t);
+    char *copy = aw_sparse_take(s, v->rows * v->cols, size);
+    if (!copy)
+        return false;
+    for (int64_t j = 0; j < v->cols; j++)
+        for (int64_t i = 0; i < v->rows; i++) {
+            char *to = copy + (size_t)(j * v->rows + i) * size;
+            memcpy(to, (const char *)v->at + (size_t)(i * v->down + j * v->across) * size, size);
+            if (t == 'c')
+                ((float *)(void *)to)[1] = -((float *)(void *)to)[1];
+            else if (t == 'z')
+                ((double *)(void *)to)[1] = -((double *)(void *)to)[1];
+        }
+    *v = (struct aw_sparse_dense){ copy, v->rows, v->cols, 1, v->rows };
+    return true;
+}
+
 void aw_sparse_dense_store(const struct cusparseDnMatDescr *d, int b, char t, bool transpose, const struct aw_sparse_dense *v)
 {
     size_t size = aw_type_size(d->type), own = aw_sparse_letter_size(t);

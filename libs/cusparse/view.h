@@ -37,6 +37,8 @@ void aw_sparse_view_store(const struct aw_sparse_view *v, const struct cusparseS
 /* Item `b` of a dense matrix; `read`: what it holds matters.  `transpose` swaps its indices. */
 bool aw_sparse_dense_view(struct aw_sparse_scratch *s, const struct cusparseDnMatDescr *d, int b, char t, bool read,
                           bool transpose, struct aw_sparse_dense *ret);
+/* Makes it a copy with the conjugates of its elements.  False: memory is out. */
+bool aw_sparse_dense_conjugate(struct aw_sparse_scratch *s, char t, struct aw_sparse_dense *v);
 /* Writes it back where it is a copy. */
 void aw_sparse_dense_store(const struct cusparseDnMatDescr *d, int b, char t, bool transpose, const struct aw_sparse_dense *v);
 

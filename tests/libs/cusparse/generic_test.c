@@ -110,8 +110,10 @@ static void spmm(cusparseFormat_t format, cudaDataType type, int opa, int opb, c
         for (long i = 0; i < m; i++)
             for (long j = 0; j < n; j++) {
                 cplx sum = 0, *to = &c.all[q * c.n + dense_at(&c, i, j)];
-                for (long l = 0; l < k; l++)
-                    sum += op_element(a.dense, 12, opa, i, l) * b.all[q * b.n + (opb ? dense_at(&b, j, l) : dense_at(&b, l, j))];
+                for (long l = 0; l < k; l++) {
+                    cplx v = b.all[q * b.n + (opb ? dense_at(&b, j, l) : dense_at(&b, l, j))];
+                    sum += op_element(a.dense, 12, opa, i, l) * (opb == 2 ? conj(v) : v);
+                }
                 *to = alpha * sum + beta * *to;
             }
     if (batch > 1 && format == CUSPARSE_FORMAT_CSR) /* one matrix for all */
@@ -133,8 +135,8 @@ static void all_spmm(void)
     for (unsigned f = 0; f < 5; f++)
         for (unsigned t = 0; t < (quick ? 1u : 6u); t++)
             for (int opa = 0; opa < 3; opa++)
-                for (int k = 0; k < 4; k++)
-                    spmm(formats[f], types[t], opa, k & 1, k & 2 ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL,
+                for (int k = 0; k < 5; k++)
+                    spmm(formats[f], types[t], opa, k == 4 ? 2 : k & 1, k & 2 ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL,
                          (k + opa) & 1 ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL, 1, k == 3 ? 37 : 1 + k);
     spmm(CUSPARSE_FORMAT_CSR, CUDA_R_64F, 0, 0, CUSPARSE_ORDER_COL, CUSPARSE_ORDER_COL, 3, 4);
     spmm(CUSPARSE_FORMAT_CSR, CUDA_C_32F, 1, 0, CUSPARSE_ORDER_ROW, CUSPARSE_ORDER_ROW, 2, 5);
