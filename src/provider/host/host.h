@@ -588,7 +588,7 @@ int aw_host_ipc_mem_close(int dev, void *ptr);
 bool aw_host_memory_moved(uint64_t *seen);
 /* share.c: a file of that many zeros, which keeps its size; -1: none. */
 int aw_host_share_file(size_t bytes);
-/* Writes bytes to its begin. */
+/* Writes whole pages to its begin, but those of zeros, which so take no memory. */
 bool aw_host_share_fill(int fd, const char *from, size_t bytes);
 /* Says in a handle where the bytes from `offset` on of a file of ours are, and what they are. */
 enum aw_host_shared { AW_HOST_SHARED_MEMORY, AW_HOST_SHARED_EVENT };

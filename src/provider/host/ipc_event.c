@@ -72,12 +72,14 @@ int aw_host_ipc_event_open(int dev, const struct aw_ipc_handle *handle, struct a
     int status = aw_host_share_open(AW_HOST_SHARED_EVENT, handle, &fd, &offset, &size);
     if (status)
         return status;
-    struct aw_host_event *e = calloc(1, sizeof *e);
-    struct aw_host_tickets *tickets = e && offset == 0 && size == sizeof *tickets ? tickets_map(fd) : NULL;
+    bool fits = offset == 0 && size == sizeof(struct aw_host_tickets);
+    struct aw_host_tickets *tickets = fits ? tickets_map(fd) : NULL;
+    struct aw_host_event *e = tickets ? calloc(1, sizeof *e) : NULL;
     close(fd);
-    if (!tickets) {
-        free(e);
-        return e ? AW_ERR_INVALID_VALUE : AW_ERR_OUT_OF_MEMORY;
+    if (!e) {
+        if (tickets)
+            munmap(tickets, PAGE);
+        return fits ? AW_ERR_OUT_OF_MEMORY : AW_ERR_INVALID_VALUE;
     }
     *e = (struct aw_host_event){ .refs = 1, .flags = AW_EVENT_NO_TIMING | AW_EVENT_INTERPROCESS, .tickets = tickets, .fd = -1 };
     *ret_event = (struct aw_event *)e;

@@ -50,15 +50,24 @@ int aw_host_share_file(size_t bytes)
     return fd;
 }
 
-bool aw_host_share_fill(int fd, const char *from, size_t bytes)
+static bool write_all(int fd, const char *from, size_t bytes, size_t at)
 {
-    size_t done = 0;
-    while (done < bytes) {
-        ssize_t n = pwrite(fd, from + done, bytes - done, (off_t)done);
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pwrite(fd, from + done, bytes - done, (off_t)(at + done));
         if (n <= 0 && !(n < 0 && errno == EINTR))
             return false;
         done += n > 0 ? (size_t)n : 0;
     }
+    return true;
+}
+
+bool aw_host_share_fill(int fd, const char *from, size_t bytes)
+{
+    enum { PAGE = 4096 };
+    static const char zeros[PAGE];
+    for (size_t at = 0; at < bytes; at += PAGE)
+        if (memcmp(from + at, zeros, PAGE) != 0 && !write_all(fd, from + at, PAGE, at))
+            return false;
     return true;
 }
 
