@@ -256,6 +256,35 @@ def family_ddp():
     os.remove(out)
 
 
+def other_process(given, sent):
+    """Changes the tensors that come, in place, and sends one of its own."""
+    large, small = given.get(), given.get()
+    large.mul_(2), small.add_(1)
+    own = torch.arange(5, device="cuda") * 3
+    sent.put(own)
+    assert given.get() == "done"  # before which the tensor must not go
+
+
+def family_share():
+    """Tensors of the device that two processes have."""
+    context = torch.multiprocessing.get_context("spawn")
+    given, sent = context.Queue(), context.Queue()
+    process = context.Process(target=other_process, args=(given, sent))
+    process.start()
+    large, small = torch.ones(1 << 20, device="cuda"), torch.tensor([1, 2, 3], device="cuda")
+    for _ in range(20):
+        large.mul_(1.5)  # under way when the other one gets it
+    given.put(large)
+    given.put(small)
+    own = sent.get(timeout=120)
+    assert own.tolist() == [0, 3, 6, 9, 12] and small.tolist() == [2, 3, 4]
+    same(large, torch.full((1 << 20,), 2 * 1.5 ** 20))
+    del own
+    given.put("done")
+    process.join()
+    assert process.exitcode == 0
+
+
 def family_streams():
     a = torch.randn(300, 300, device="cuda")
     begin, end, side = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True), torch.cuda.Stream()
@@ -313,6 +342,6 @@ def family_out_of_memory():
         raise AssertionError("there is no such memory")
 
 
-if __name__ == "__main__":  # and not in the processes that family_ddp starts
+if __name__ == "__main__":  # and not in the processes that families start
     torch.manual_seed(0)
     globals()["family_" + sys.argv[1]]()
