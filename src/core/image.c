@@ -319,12 +319,25 @@ static bool may_lift(struct aw_image *image)
     return false;
 }
 
+/* `anywarp check --sync` knows who waits for whom by member masks, which machine code does not have: silence would be taken for
+ * an answer. */
+static void tell_unchecked(struct aw_image *image)
+{
+    enum { SYNC = 1 };
+    static const char *const words[] = { "none", "sync", "init", "race", NULL };
+    if (aw_setting_words("ANYWARP_HOST_CHECK", words) & SYNC)
+        aw_say(SYNC_UNCHECKED, image_origin(image));
+}
+
 /* Adds the machine code of one container that suits the compute capability we report, or nothing. */
 static enum aw_status cubin_add(struct aw_image *image, struct aw_image_texts *texts, const void *container, size_t size)
 {
     struct aw_fatbin_entry entry;
     int error = 0;
-    return aw_fatbin_choose_cubin(container, size, reported_sm(), &entry, &error) ? entry_add(image, texts, &entry) : AW_OK;
+    if (!aw_fatbin_choose_cubin(container, size, reported_sm(), &entry, &error))
+        return AW_OK;
+    tell_unchecked(image);
+    return entry_add(image, texts, &entry);
 }
 
 /* The machine code of an image of containers.  In a linked program's wrapper the first one has it; what follows was its input. */
@@ -353,6 +366,7 @@ static enum aw_status lifted_elf(struct aw_image *image, struct aw_image_texts *
         return AW_OK;
     memcpy(copy, image->bytes, size);
     copy[size] = 0;
+    tell_unchecked(image);
     if (aw_vec_push(&texts->list, (struct aw_text){ copy, size, image_origin(image) }))
         return AW_OK;
     free(copy);

@@ -121,6 +121,14 @@ def main():
                 return r.stderr.splitlines()
 
             check(run, name, options, defects, '--few' in sys.argv[2:])
+        # Machine code has no masks to look at, which is said, and not taken for nothing found.
+        program = os.path.join(folder, 'lifted')
+        subprocess.run([compiler, '-gencode', 'arch=compute_80,code=sm_80', '-o', program, os.path.join(HERE, 'check_sync.cu')],
+                       check=True)
+        said = run(['--sync'], ['8'], program)
+        expect('--sync of machine code', len(said) == 1 and 'are not looked at [AW1232]' in said[0], said)
+        said = run([], ['0'], program)
+        expect('check of machine code', not said, said)
     expecting.finish()
 
 
