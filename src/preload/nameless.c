@@ -185,19 +185,38 @@ static bool aw_nameless_collect(struct aw_nameless_list *list)
     return true;
 }
 
+/* How many of those that call `callee` first there are, by their names. */
+static size_t aw_nameless_callers(const struct aw_nameless_list *list, uint64_t callee)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        bool fresh = list->items[i].first_call == callee;
+        for (size_t k = 0; k < i && fresh; k++)
+            fresh = list->items[k].first_call != callee || strcmp(list->items[i].name, list->items[k].name) != 0;
+        n += fresh;
+    }
+    return n;
+}
+
 /* Each function of the API calls one that makes the runtime ready before all else.  A program's own functions may have the
- * name of one in a message, and call something else first. */
+ * name of one in a message and call something else first: thousands of them, as a rule with few names, the function that is
+ * named. */
 static uint64_t aw_nameless_common_call(const struct aw_nameless_list *list)
 {
     uint64_t common = 0;
-    size_t lead = 0, n = 0;
+    size_t most = 0;
     for (size_t i = 0; i < list->n; i++) {
-        common = lead ? common : list->items[i].first_call;
-        lead += list->items[i].first_call == common ? 1 : (size_t)-1;
+        uint64_t callee = list->items[i].first_call;
+        bool seen = !callee;
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = list->items[k].first_call == callee;
+        size_t n = seen ? 0 : aw_nameless_callers(list, callee);
+        if (n > most) {
+            most = n;
+            common = callee;
+        }
     }
-    for (size_t i = 0; i < list->n; i++)
-        n += list->items[i].first_call == common;
-    return n > list->n / 2 ? common : 0;
+    return common;
 }
 
 /* Drops what is not of the API.  False when a name could be several functions, or a function have several names. */

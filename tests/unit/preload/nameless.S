@@ -70,6 +70,9 @@ end
     .rept 9
     api "cudaGetLastError()", own
     .endr
+    .rept 40 /* more of them than of the API's */
+    api cudaMemset, own
+    .endr
 #endif
 
     place 74, own
