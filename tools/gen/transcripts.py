@@ -32,7 +32,7 @@ MASKS = [
     (r'^ *\d+\.\d{6} \d+ ', '# # '),
     (r'\b\d{4}-\d\d-\d\d \d\d:\d\d\b', '#'),
     (r'\b\d[\d.]* ?(ns|us|ms|s|%|bytes|[KMGT]i?B(/s)?)(?![\w.])', '#'),
-    (r'host device \([^)]*\)', 'host device (#)'),
+    (r'host device \((?:[^()]|\([^()]*\))*\)', 'host device (#)'),  # "(Intel(R) Xeon(R) Processor)"
     (r'target host:\S*', 'target host:#'),
     (r'libopenblas\S*', 'libopenblas#'),
     (r'^found +\d+ of \d+ (.*); \d+ stored', r'found # of # \1; # stored'),
