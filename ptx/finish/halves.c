@@ -3,9 +3,8 @@
  * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles
  * then look as they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "finish/target.h"
+#include "lower/intrinsic.h"
 
 #include "base/vec.h"
 
@@ -64,13 +63,9 @@ static bool is_high_half(LLVMValueRef hi, LLVMValueRef w)
 /* Are they halves of one number shifted to the left, by less than 32? */
 static bool is_funnel(LLVMValueRef lo, LLVMValueRef hi)
 {
-    static const char funnel[] = "llvm.fshl.i32";
-    size_t n = 0;
-    if (!is_op(lo, LLVMShl) || !is_op(hi, LLVMCall) || !LLVMIsAConstantInt(operand(lo, 1)))
-        return false;
-    const char *name = LLVMGetValueName2(LLVMGetCalledValue(hi), &n);
-    return n == sizeof funnel - 1 && !memcmp(name, funnel, n) && operand(hi, 1) == operand(lo, 0) &&
-           operand(hi, 2) == operand(lo, 1) && LLVMConstIntGetZExtValue(operand(lo, 1)) < 32;
+    return is_op(lo, LLVMShl) && ptx_intrinsic_called(hi) == PTX_INTRINSIC_FSHL && operand(hi, 1) == operand(lo, 0) &&
+           operand(hi, 2) == operand(lo, 1) && LLVMIsAConstantInt(operand(lo, 1)) &&
+           LLVMConstIntGetZExtValue(operand(lo, 1)) < 32;
 }
 
 /* The number whose halves these are, where there is one or it is made of one by a sum or a shift; NULL. */

@@ -511,16 +511,19 @@ static void load_bank2(struct sass_lift *l, const struct sass_insn *i, int64_t a
 
 static void load_bank3(struct sass_lift *l, const struct sass_insn *i, int64_t at, bool indexed, struct sass_text index)
 {
-    struct sass_text offset = indexed ? sass_sum(l, false, index, sass_format("%" PRId64, at)) : sass_format("%" PRId64, at);
-    load_from(l, i, "ld.const", constant_address(l, offset.s, false).s);
-}
-
-static bool has_constants(const struct sass_lift *l)
-{
-    for (uint32_t k = 0; k < l->cubin->n_symbols; k++)
-        if (l->cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT)
-            return true;
-    return false;
+    uint32_t symbol = sass_constant_symbol(l, indexed ? UINT64_MAX : (uint64_t)at); /* by an index it may be any */
+    if (symbol == UINT32_MAX) {
+        sass_fail(l, "an index into bank 3 at 0x%" PRIx64 ", which no symbol names", (uint64_t)at);
+        return;
+    }
+    if (indexed) {
+        struct sass_text offset = sass_sum(l, false, index, sass_format("%" PRId64, at));
+        load_from(l, i, "ld.const", constant_address(l, offset.s, false).s);
+        return;
+    }
+    const struct sass_symbol *s = &l->cubin->symbols[symbol];
+    l->symbols[symbol] = 1;
+    load_from(l, i, "ld.const", sass_format("%.*s+%" PRId64, AW_STR_ARG(s->name), at - (int64_t)s->value).s);
 }
 
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
@@ -546,7 +549,7 @@ void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)
         load_bank0(l, i, at, index);
     else if (c->bank == 2)
         load_bank2(l, i, at, indexed, index);
-    else if (c->bank == 3 && has_constants(l))
+    else if (c->bank == 3)
         load_bank3(l, i, at, indexed, index);
     else
         sass_fail(l, "an index into bank %u", c->bank);

@@ -292,6 +292,9 @@ struct sass_text sass_in_register(struct sass_lift *l, struct sass_text value, c
 /* The word of bank 4, or of data, that holds a symbol's address. */
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend);
 
+/* The variable that byte `at` of bank 3 lies in, the last one that begins there or before; UINT32_MAX: none. */
+uint32_t sass_constant_symbol(const struct sass_lift *l, uint64_t at);
+
 /* The module's variables that the text names: as `.extern`; with their bytes, and those whose addresses are among these. */
 void sass_declare_variables(const struct sass_lift *l, struct aw_buf *out);
 void sass_define_variables(struct sass_lift *l, struct aw_buf *out);

@@ -289,8 +289,7 @@ static struct sass_text bank0(struct sass_lift *l, uint32_t at)
     return (struct sass_text){ "0" };
 }
 
-/* The symbol of bank 3 that `at` lies in; UINT32_MAX: none. */
-static uint32_t constant_symbol(const struct sass_lift *l, uint64_t at)
+uint32_t sass_constant_symbol(const struct sass_lift *l, uint64_t at)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < l->cubin->n_symbols; i++) {
@@ -304,7 +303,7 @@ static uint32_t constant_symbol(const struct sass_lift *l, uint64_t at)
 
 static struct sass_text bank3(struct sass_lift *l, uint32_t at)
 {
-    uint32_t symbol = constant_symbol(l, at);
+    uint32_t symbol = sass_constant_symbol(l, at);
     if (symbol == UINT32_MAX) {
         sass_fail(l, "constant c[0x3][0x%x], which no symbol names", at);
         return (struct sass_text){ "0" };

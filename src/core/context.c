@@ -113,11 +113,10 @@ enum aw_status aw_ctx_current(struct aw_ctx **ret_ctx)
     enum aw_status status = aw_ctx_current_any(&ctx);
     if (status)
         return status;
-    int fault = __atomic_load_n(&ctx->device->fault, __ATOMIC_RELAXED);
-    if (fault)
-        return (enum aw_status)fault;
-    *ret_ctx = ctx;
-    return AW_OK;
+    status = aw_ctx_fault(ctx);
+    if (status == AW_OK)
+        *ret_ctx = ctx;
+    return status;
 }
 
 enum aw_status aw_ctx_settle(struct aw_ctx *ctx, int status)

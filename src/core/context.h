@@ -96,6 +96,11 @@ struct aw_green *aw_green_top(void); /* NULL: the current context is no green on
 enum aw_status aw_ctx_current(struct aw_ctx **ret_ctx);
 /* The same, but a faulty device is no error: for freeing, destroying and asking. */
 enum aw_status aw_ctx_current_any(struct aw_ctx **ret_ctx);
+/* The sticky fault of a context's device; AW_OK: none. */
+static inline enum aw_status aw_ctx_fault(const struct aw_ctx *ctx)
+{
+    return (enum aw_status)__atomic_load_n(&ctx->device->fault, __ATOMIC_RELAXED);
+}
 
 /* What a context frees when it ends, in this order. */
 enum aw_ctx_drop {

@@ -41,8 +41,7 @@ struct aw_image {
     struct aw_jit_module *jit;
     struct aw_buf log;
     struct managed *managed; /* by variable number */
-    bool asked_registers;    /* under the lock */
-    uint8_t *registers;      /* by kernel number, as machine code beside the PTX says; 0: it does not; NULL: there is none */
+    uint8_t *registers;      /* by kernel number, as machine code beside the PTX says; 0: it does not; NULL: nobody has asked */
 };
 
 /* ---- Recognising. */
@@ -628,9 +627,8 @@ static void registers_find(struct aw_image *image)
 int aw_image_registers(struct aw_image *image, uint32_t kernel)
 {
     pthread_mutex_lock(&image->lock);
-    if (!image->asked_registers)
+    if (!image->registers)
         registers_find(image);
-    image->asked_registers = true;
     int n = image->registers ? image->registers[kernel] : 0;
     pthread_mutex_unlock(&image->lock);
     return n;

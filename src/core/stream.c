@@ -134,9 +134,9 @@ enum aw_status aw_stream_find_made(const void *handle, struct aw_ctx **ret_ctx, 
     if (!aw_slab_valid(&aw_stream_slab, handle))
         return AW_ERR_INVALID_CONTEXT;
     struct aw_cstream *stream = (struct aw_cstream *)(uintptr_t)handle;
-    int fault = __atomic_load_n(&stream->ctx->device->fault, __ATOMIC_RELAXED);
-    if (fault)
-        return (enum aw_status)fault;
+    enum aw_status status = aw_ctx_fault(stream->ctx);
+    if (status)
+        return status;
     *ret_ctx = stream->ctx;
     *ret_stream = stream;
     return AW_OK;

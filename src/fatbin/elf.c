@@ -1,6 +1,6 @@
 /* Finding fatbin containers in an ELF file's bytes: by section where there are sections, else by the magic.  Nothing is
  * loaded or relocated; a container is handed out as it lies in the file.  And what cubins, which are ELF files, say of their
- * kernels in their sections' heads. */
+ * kernels' registers. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/fatbin.h>
 

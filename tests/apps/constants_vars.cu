@@ -103,9 +103,57 @@ static void check_by_index()
     }
 }
 
+// Parts of words and whole vectors, by an index and at places that are known.
+__constant__ unsigned char some_bytes[20];
+__constant__ short some_shorts[9];
+__constant__ uint4 some_quads[3];
+
+__global__ void parts(const int *index, int *out)
+{
+    int i = index[threadIdx.x], *o = out + threadIdx.x * 6;
+    o[0] = some_bytes[7];
+    o[1] = some_bytes[i];
+    o[2] = some_shorts[5];
+    o[3] = some_shorts[i - 1];
+    o[4] = int(some_quads[1].z + some_quads[1].x);
+    uint4 q = some_quads[i % 3];
+    o[5] = int(q.x + q.w);
+}
+
+static void check_parts()
+{
+    enum { N = 8 };
+    unsigned char bytes[20];
+    short shorts[9];
+    uint4 quads[3];
+    int index[N], got[6 * N];
+    for (int i = 0; i < 20; i++)
+        bytes[i] = (unsigned char)(200 + i);
+    for (int i = 0; i < 9; i++)
+        shorts[i] = short(-3 * i);
+    for (unsigned i = 0; i < 3; i++)
+        quads[i] = make_uint4(i, 2 * i, 3 * i, 100 * i);
+    for (int i = 0; i < N; i++)
+        index[i] = i + 1;
+    CHECK(cudaMemcpyToSymbol(some_bytes, bytes, sizeof bytes));
+    CHECK(cudaMemcpyToSymbol(some_shorts, shorts, sizeof shorts));
+    CHECK(cudaMemcpyToSymbol(some_quads, quads, sizeof quads));
+    Dev<int> indices(index, N), out(6 * N);
+    parts<<<1, N>>>(indices, out);
+    CHECK_LAUNCH();
+    out.get(got);
+    for (int t = 0, i = 1; t < N; t++, i++) {
+        const int want[6] = { bytes[7], bytes[i], shorts[5], shorts[i - 1], int(quads[1].z + quads[1].x),
+                              int(quads[i % 3].x + quads[i % 3].w) };
+        for (int k = 0; k < 6; k++)
+            EXPECT(got[t * 6 + k] == want[k], "part %d by index %d: %d, not %d", k, i, got[t * 6 + k], want[k]);
+    }
+}
+
 int main()
 {
     check_by_index();
+    check_parts();
     double got[8];
     Dev<double> out(8);
     Dev<int> target(4);

@@ -253,6 +253,13 @@ static bool meets_reads(const struct hazard_turns *t, const struct shared_access
     return false;
 }
 
+static void find_waits(struct hazard_turns *t)
+{
+    for (int b = 0; b < t->r->f.n_blocks; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(t->r->f.blocks[b].bb); x && !t->waits[b]; x = LLVMGetNextInstruction(x))
+            t->waits[b] = may_wait(x);
+}
+
 /* Writes of block `b` that meet the reads, up to where warps may wait; or, where these are its own, through all of it, and notes
  * them. */
 static bool turns_scan(struct hazard_turns *t, int b, bool own)
@@ -261,7 +268,6 @@ static bool turns_scan(struct hazard_turns *t, int b, bool own)
     for (LLVMValueRef x = LLVMGetFirstInstruction(t->r->f.blocks[b].bb); x && ok; x = LLVMGetNextInstruction(x)) {
         struct shared_access a;
         bool writes, waits = may_wait(x);
-        t->waits[b] |= waits;
         if (waits && !own)
             break;
         if (waits)
@@ -321,13 +327,14 @@ void simt_hazard_turns(const struct regions *r)
     size_t n = (size_t)r->f.n_blocks;
     struct hazard_turns t = { .r = r, .waits = AW_NEW_ARRAY(&r->u->arena, bool, n) };
     bool *seen = AW_NEW_ARRAY(&r->u->arena, bool, n), ok = seen && t.waits;
-    if (!ok)
+    if (ok)
+        find_waits(&t);
+    else
         simt_memory(r->u);
-    for (int pass = 0; pass < 2 && ok; pass++) /* the second knows where warps wait */
-        for (int b = 0; b < r->f.n_blocks && ok; b++) {
-            t.reads.n = 0;
-            ok = turns_scan(&t, b, true) && (pass == 0 || !t.reads.n || turns_behind(&t, b, seen));
-        }
+    for (int b = 0; b < r->f.n_blocks && ok; b++) {
+        t.reads.n = 0;
+        ok = turns_scan(&t, b, true) && (!t.reads.n || turns_behind(&t, b, seen));
+    }
     if (ok)
         turns_emit(&t);
     aw_vec_fini(&t.reads);
