@@ -217,12 +217,14 @@ static void read_indices_once(struct host *h)
     }
 }
 
-/* No simplifycfg: it makes switches, which the vectoriser does not know. */
+/* No simplifycfg: it makes switches, which the vectoriser does not know.  Registers of machine code that are written under a
+ * guard, round a loop, are often one constant for all that (an address of shared memory, from sm_90 on). */
 static int tidy(LLVMModuleRef out, void *context)
 {
     struct host *h = context;
     enum aw_phase before = ptx_phase(AW_PHASE_CLEAN_UP);
-    int status = ptx_passes_run(out, h->tm, "function(sroa,early-cse," IC ",adce)", h->diags);
+    const char *passes = h->finish->lifted ? "function(sroa,early-cse,sccp," IC ",adce)" : "function(sroa,early-cse," IC ",adce)";
+    int status = ptx_passes_run(out, h->tm, passes, h->diags);
     ptx_phase(before);
     return status;
 }

@@ -48,6 +48,19 @@ static LLVMValueRef address_of(LLVMValueRef x, bool *ret_writes, LLVMTypeRef *re
     return LLVMGetOperand(x, *ret_writes ? 1 : 0);
 }
 
+/* What all elements of a vector are, where it was made of that; else the value itself. */
+static LLVMValueRef element_of(LLVMValueRef v)
+{
+    int64_t at;
+    LLVMValueRef from = LLVMIsAShuffleVectorInst(v) ? LLVMGetOperand(v, 0) : NULL;
+    if (!from || !LLVMIsAInsertElementInst(from) || !simt_int_const(LLVMGetOperand(from, 2), &at) || at != 0)
+        return v;
+    for (unsigned i = 0; i < LLVMGetNumMaskElements(v); i++)
+        if (LLVMGetMaskValue(v, i) > 0)
+            return v;
+    return LLVMGetOperand(from, 1);
+}
+
 /* Is it where shared memory begins? */
 static bool is_window(const struct regions *r, LLVMValueRef p)
 {
@@ -95,6 +108,7 @@ static bool is_fixed(const struct regions *r, LLVMValueRef v, int depth)
 static bool index_add(const struct regions *r, LLVMValueRef index, int64_t scale, struct shared_access *a, int depth)
 {
     int64_t low, high, by;
+    index = element_of(index);
     if (constant_range(index, &low, &high)) {
         a->first += low * scale;
         a->end += high * scale;
@@ -129,7 +143,7 @@ static bool access_of(const struct regions *r, int b, LLVMValueRef x, struct sha
     if (!p)
         return false;
     *ret = (struct shared_access){ .end = bytes_of(r->u, scattered ? LLVMGetElementType(type) : type), .known = true };
-    for (; LLVMIsAGetElementPtrInst(p); p = LLVMGetOperand(p, 0))
+    for (p = element_of(p); LLVMIsAGetElementPtrInst(p); p = element_of(LLVMGetOperand(p, 0)))
         if (LLVMGetNumOperands(p) != 2 || bytes_of(r->u, LLVMGetGEPSourceElementType(p)) != 1 ||
             !index_add(r, LLVMGetOperand(p, 1), 1, ret, ADDRESS_DEPTH))
             return false;
