@@ -38,6 +38,8 @@ CUresult awcu_cuStreamDestroy_v2(CUstream hStream)
     enum aw_status status = aw_ctx_current_any(&ctx);
     if (status == AW_OK)
         status = aw_stream_find(ctx, hStream, false, &stream);
+    else if (status == AW_ERR_INVALID_CONTEXT)
+        status = aw_stream_find_made(hStream, &ctx, &stream);
     return cu_result(status ? status : aw_stream_destroy(stream));
 }
 

@@ -295,10 +295,10 @@ static void free_complain(uintptr_t address)
 enum aw_status aw_mem_free(uintptr_t address)
 {
     enum aw_status refused;
-    if (!address)
-        return AW_OK;
     if (aw_capture_any() && aw_capture_refuse_unsafe(&refused))
         return refused;
+    if (!address)
+        return AW_OK;
     struct aw_mem mem;
     enum aw_status status = aw_mem_take(address, &mem);
     if (status == AW_ERR_INVALID_VALUE)

@@ -303,6 +303,10 @@ static void forbidden()
     CHECK_ERR(cudaMalloc(&p, 16), cudaErrorStreamCaptureUnsupported);
     expect_invalid(nb.s[0], cudaErrorStreamCaptureInvalidated);
 
+    CHECK(cudaStreamBeginCapture(nb.s[0], cudaStreamCaptureModeThreadLocal));
+    CHECK_ERR(cudaFree(NULL), cudaErrorStreamCaptureUnsupported); // nothing to free does not make it safe
+    expect_invalid(nb.s[0], cudaErrorStreamCaptureInvalidated);
+
     CHECK(cudaStreamBeginCapture(nb.s[0], cudaStreamCaptureModeGlobal)); // everybody's affair, unless they say otherwise
     std::thread([&] {
         cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal;

@@ -201,11 +201,14 @@ static void *thread_with_a_stream(void *arg)
                 its == context &&
                 awcu_cuStreamQuery(stream) == CUDA_SUCCESS && awcu_cuStreamSynchronize(stream) == CUDA_SUCCESS &&
                 awcu_cuStreamSynchronize(NULL) == CUDA_ERROR_INVALID_CONTEXT &&
-                awcu_cuStreamQuery((CUstream)0x1) == CUDA_ERROR_INVALID_CONTEXT;
+                awcu_cuStreamQuery((CUstream)0x1) == CUDA_ERROR_INVALID_CONTEXT &&
+                awcu_cuStreamDestroy_v2((CUstream)0x1) == CUDA_ERROR_INVALID_CONTEXT &&
+                awcu_cuStreamDestroy_v2(stream) == CUDA_SUCCESS &&
+                awcu_cuStreamDestroy_v2(stream) == CUDA_ERROR_INVALID_CONTEXT;
     return good ? arg : NULL;
 }
 
-/* A stream knows its context: a thread needs none to ask (DALI's threads have none when they end). */
+/* A stream knows its context: a thread needs none to ask or to destroy it (DALI's threads have none when they end). */
 Test(context, streams_need_no_current_one, .init = start_context)
 {
     pthread_t thread;
