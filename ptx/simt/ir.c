@@ -322,7 +322,7 @@ enum ptx_simt simt_call_id(struct simt *u, LLVMValueRef call)
 bool simt_is_barrier(struct simt *u, LLVMValueRef inst)
 {
     enum ptx_simt id = LLVMIsACallInst(inst) ? simt_call_id(u, inst) : PTX_SIMT_NONE;
-    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE;
+    return id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_REDUCE || id == PTX_SIMT_MEET;
 }
 
 bool simt_is_lanewise(enum ptx_simt id)

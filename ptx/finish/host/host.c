@@ -364,6 +364,13 @@ int ptx_run_split(struct ptx_pipeline *pipe)
     return AW_OK;
 }
 
+int ptx_run_in_place(struct ptx_pipeline *pipe)
+{
+    struct host *h = pipe->finisher;
+    LLVMValueRef kernel = LLVMGetNamedFunction(h->in, h->finish->kernel);
+    return h->machine.race || !kernel ? AW_OK : ptx_host_in_place(kernel, h->finish->options->block);
+}
+
 int ptx_run_one_way(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;

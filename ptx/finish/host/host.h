@@ -87,6 +87,13 @@ void ptx_host_races_prepare(LLVMModuleRef m);
 /* Calls of aw.check.end where lanes of the kernel go to its end; and what is said of loops in those of aw.check.sync. */
 void ptx_host_lane_ends(LLVMValueRef kernel);
 
+/* ---- host/in_place.c */
+/* Puts aw.meet before writes of the kernel that other warps' reads may be behind, on cards; `block` is its shape, 0s: any.
+ * AW_OK or AW_ERR_OUT_OF_MEMORY. */
+int ptx_host_in_place(LLVMValueRef kernel, const uint32_t *block);
+/* Do threads of several warps update a place in global memory, all of them, where cards' would do so once? */
+bool ptx_host_updates_common(LLVMValueRef kernel, const uint32_t *block);
+
 /* ---- host/machine.c */
 struct ptx_host_machine {
     char cpu[64];

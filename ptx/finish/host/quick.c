@@ -618,6 +618,8 @@ int ptx_host_quick(LLVMModuleRef m, const struct ptx_finish *finish, bool avx512
     };
     steps_make(&q);
     q.status = places_inline(&q);
+    if (q.status == AW_OK && ptx_host_updates_common(q.kernel, finish->options->block))
+        ptx_quick_refuse(&q, "all threads update the same place");
     for (V fn = LLVMGetFirstFunction(m); fn && q.status == AW_OK; fn = LLVMGetNextFunction(fn))
         if (has_lane(fn))
             argument_replace(&q, fn);

@@ -341,6 +341,10 @@ static void aw_emit(struct simt_fn *f, LLVMValueRef inst, enum ptx_simt id)
     case PTX_SIMT_BARRIER: case PTX_SIMT_BARRIER_ARRIVE: case PTX_SIMT_BARRIER_REDUCE:
         barrier_emit(f, inst, id);
         return;
+    case PTX_SIMT_MEET:
+        if (f->form != SIMT_FORM_DEVICE && !u->options->dispatched)
+            simt_meet_if_can_emit(u);
+        return;
     case PTX_SIMT_CHECK_SYNC: case PTX_SIMT_CHECK_END: check_sync_emit(f, inst, id); return;
     case PTX_SIMT_LINE: simt_debug_line(f); return;
     case PTX_SIMT_VPRINTF: per_lane_emit(f, inst, offsetof(struct aw_host_services, vprintf)); return;

@@ -175,6 +175,8 @@ bool simt_meet_fits(struct simt_fn *f, LLVMValueRef id, LLVMValueRef threads);
 /* Stands for a barrier (2 arguments: id, threads) or one that reduces (5: op, active, predicate besides), until all bodies are
  * there. */
 LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n);
+/* A place at which warps of the block may meet, if they can: the program does not ask for it. */
+void simt_meet_if_can_emit(struct simt *u);
 /* Stands for `cond`, or for whether it is true for all warps of the block. */
 LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond);
 enum simt_private simt_meet_kind(LLVMValueRef x); /* one that is a MEET; NONE (0): no meeting of warps */

@@ -18,6 +18,12 @@ LLVMValueRef simt_meet_emit(struct simt *u, LLVMValueRef *args, unsigned n)
     return simt_private_call(u->b, u->out, n == 2 ? SIMT_PRIVATE_MEET : SIMT_PRIVATE_MEET_REDUCE, args, n);
 }
 
+void simt_meet_if_can_emit(struct simt *u)
+{
+    u->meets = true;
+    simt_private_call(u->b, u->out, SIMT_PRIVATE_MEET_IF_CAN, NULL, 0);
+}
+
 LLVMValueRef simt_together_emit(struct simt *u, LLVMValueRef cond)
 {
     return simt_private_call(u->b, u->out, SIMT_PRIVATE_MEET_TOGETHER, &cond, 1);

@@ -233,7 +233,7 @@ static bool has_barrier(const struct copied_region *r)
         for (LLVMValueRef x = inside(r, b) ? LLVMGetFirstInstruction(r->f->blocks[b].bb) : NULL; x;
              x = LLVMGetNextInstruction(x)) {
             enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(r->f->u, x) : PTX_SIMT_NONE;
-            if (id == PTX_SIMT_BARRIER || id == PTX_SIMT_BARRIER_ARRIVE || id == PTX_SIMT_BARRIER_REDUCE)
+            if (id == PTX_SIMT_BARRIER_ARRIVE || (id != PTX_SIMT_NONE && simt_is_barrier(r->f->u, x)))
                 return true;
         }
     return false;

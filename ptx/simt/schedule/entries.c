@@ -630,7 +630,7 @@ static bool suits_groups(struct simt_fn *f, LLVMValueRef x, int *rows, int *othe
         ++*rows;
         return side_by_side(f, LLVMGetOperand(x, 1), LLVMTypeOf(LLVMGetOperand(x, 0)));
     case LLVMCall:
-        return simt_call_id(f->u, x) != PTX_SIMT_BARRIER;
+        return !simt_is_barrier(f->u, x);
     default:
         return true;
     }

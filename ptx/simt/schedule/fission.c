@@ -730,6 +730,51 @@ static bool plan_apart(struct regions *r)
     return plan_again(r);
 }
 
+typedef AW_VEC(LLVMValueRef) calls;
+
+/* aw.meet where all warps come together is a barrier, and nothing elsewhere. */
+static bool meet_where_can(struct regions *r, calls *ret)
+{
+    LLVMValueRef args[2] = { simt_c32(r->u, 0), simt_c32(r->u, 0) };
+    bool ok = true;
+    for (int b = 0; b < r->f.n_blocks; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb), next; x && ok; x = next) {
+            next = LLVMGetNextInstruction(x);
+            if (simt_private_called(x) != SIMT_PRIVATE_MEET_IF_CAN)
+                continue;
+            LLVMPositionBuilderBefore(r->u->b, x);
+            if (!r->parted[b])
+                ok = aw_vec_push(ret, simt_private_call(r->u->b, r->u->out, SIMT_PRIVATE_MEET, args, 2));
+            LLVMInstructionEraseFromParent(x);
+        }
+    return ok ? true : (simt_memory(r->u), false);
+}
+
+/* With those, or without them where there is no plan then; false: u->status is set, or there is none at all. */
+static bool plan_meetings(struct regions *r)
+{
+    calls added = { 0 };
+    if (!simt_private_find(r->u->out, SIMT_PRIVATE_MEET_IF_CAN))
+        return true;
+    bool ok = meet_where_can(r, &added), planned = ok && plan_again(r);
+    if (ok && !planned && !r->u->status) {
+        for (size_t i = 0; i < added.n; i++)
+            LLVMInstructionEraseFromParent(added.at[i]);
+        planned = plan_again(r);
+    }
+    aw_vec_fini(&added);
+    return planned && !r->u->status;
+}
+
+static void forget_meetings(struct simt *u)
+{
+    LLVMValueRef fn = simt_private_find(u->out, SIMT_PRIVATE_MEET_IF_CAN);
+    for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn)) != NULL;)
+        LLVMInstructionEraseFromParent(LLVMGetUser(use));
+    if (fn)
+        LLVMDeleteFunction(fn);
+}
+
 static bool minds_hazards(struct simt *u)
 {
     return u->meets && !u->plain_updates && simt_step(u, PTX_PASS_HAZARDS);
@@ -776,6 +821,7 @@ bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n)
     bool cut = simt_step(u, PTX_PASS_FISSION) && !u->stats.barrier && !u->stats.yield;
     LLVMSetCurrentDebugLocation2(u->b, NULL);
     if (cut && warps == 1) {
+        forget_meetings(u);
         each_meet(u, meet_alone);
         simt_together_dissolve(u);
         return false;
@@ -786,8 +832,9 @@ bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n)
         if (warps)
             know_indices(u, bodies[i], warps);
         cut = plan(&r[i]) || (!u->status && simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER) && plan_apart(&r[i]));
-        cut = cut && plan_hazards(&r[i]);
+        cut = cut && plan_meetings(&r[i]) && plan_hazards(&r[i]);
     }
+    forget_meetings(u);
     for (int i = 0; i < n && !cut && warps != 1 && !u->status && minds_hazards(u); i++)
         take_turns(&r[i]);
     for (int i = 0; i < n && cut && !u->status; i++)
