@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,12 +32,39 @@ static void open_library(void)
         aw_say(BLAS_MISSING, why);
 }
 
+/* BLAS does not look at A and B where alpha is 0.  OpenBLAS (0.3.21 at least) multiplies small real matrices all the same, so
+ * that a NaN in A gets into C; a sum without terms it leaves alone. */
+typedef void (*gemm_fn)(const char *, const char *, const int *, const int *, const int *, const void *, const void *,
+                        const int *, const void *, const int *, const void *, void *, const int *);
+static void *sgemm_at, *dgemm_at; /* atomic */
+
+static void sgemm(const char *ta, const char *tb, const int *m, const int *n, const int *k, const void *alpha, const void *a,
+                  const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc)
+{
+    static const int none = 0;
+    gemm_fn gemm = (gemm_fn)__atomic_load_n(&sgemm_at, __ATOMIC_ACQUIRE);
+    gemm(ta, tb, m, n, *(const float *)alpha == 0 ? &none : k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+static void dgemm(const char *ta, const char *tb, const int *m, const int *n, const int *k, const void *alpha, const void *a,
+                  const int *lda, const void *b, const int *ldb, const void *beta, void *c, const int *ldc)
+{
+    static const int none = 0;
+    gemm_fn gemm = (gemm_fn)__atomic_load_n(&dgemm_at, __ATOMIC_ACQUIRE);
+    gemm(ta, tb, m, n, *(const double *)alpha == 0 ? &none : k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
 void *aw_cpu_blas_find(const char *name)
 {
     pthread_once(&once, open_library);
     void *at = library ? dlsym(library, name) : NULL;
+    bool of_floats = strcmp(name, "sgemm_") == 0;
     if (library && !at)
         aw_say(BLAS_FUNCTION, name);
+    if (at && (of_floats || strcmp(name, "dgemm_") == 0)) {
+        __atomic_store_n(of_floats ? &sgemm_at : &dgemm_at, at, __ATOMIC_RELEASE);
+        at = of_floats ? (void *)sgemm : (void *)dgemm;
+    }
     return at;
 }
 

@@ -114,7 +114,7 @@ FOUR(geam, GEAM)
     }
 FOUR(dgmm, DGMM)
 
-/* uplo n alpha x incx y incy A lda: A += alpha (x y^T + y x^T) in one triangle */
+/* uplo n alpha x incx y incy A lda: A += alpha (x y^T + y x^T) in one triangle; with alpha 0 vectors are not read */
 #define SYR2(name, T, CONJ)                                                                                               \
     static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                                       \
     {                                                                                                                     \
@@ -123,7 +123,7 @@ FOUR(dgmm, DGMM)
         const T *x = (const T *)v[3].p + (incx < 0 ? (1 - n) * incx : 0),                                                 \
                 *y = (const T *)v[5].p + (incy < 0 ? (1 - n) * incy : 0);                                                 \
         T *a = v[7].p;                                                                                                    \
-        for (int64_t j = 0; j < n; j++) {                                                                                 \
+        for (int64_t j = 0; j < n && alpha != 0; j++) {                                                                   \
             T xj = alpha * x[j * incx], yj = alpha * y[j * incy];                                                         \
             int64_t first = v[0].i == CUBLAS_FILL_MODE_UPPER ? 0 : j, end = v[0].i == CUBLAS_FILL_MODE_UPPER ? j + 1 : n; \
             for (int64_t i = first; i < end; i++)                                                                         \
@@ -132,7 +132,7 @@ FOUR(dgmm, DGMM)
     }
 FOUR(syr2, SYR2)
 
-/* side uplo m n alpha AP B ldb beta C ldc: C = alpha A B + beta C, or B A, by a packed symmetric A */
+/* side uplo m n alpha AP B ldb beta C ldc: C = alpha A B + beta C, or B A, by a packed symmetric A; with alpha 0 neither is read */
 #define SPMM(name, T, CONJ)                                                                                  \
     static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                          \
     {                                                                                                        \
@@ -143,7 +143,7 @@ FOUR(syr2, SYR2)
         for (int64_t j = 0; j < n; j++)                                                                      \
             for (int64_t i = 0; i < m; i++) {                                                                \
                 T sum = 0, *at = &c[i + j * v[10].i];                                                        \
-                for (int64_t l = 0; l < order; l++)                                                          \
+                for (int64_t l = 0; l < order && alpha != 0; l++)                                            \
                     sum += ap[packed(upper, order, left ? i : l, left ? l : j)] *                            \
                            (left ? b[l + j * v[7].i] : b[i + l * v[7].i]);                                   \
                 *at = alpha * sum + (beta == 0 ? 0 : beta * *at);                                            \

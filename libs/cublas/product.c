@@ -376,7 +376,7 @@ static bool sum_and_finish(struct finish *f, gemm_fn gemm, const struct operand 
     char *sum = malloc((size_t)m * (size_t)n * size + 1);
     float *other = malloc(2 * (size_t)m * sizeof *other + 1);
     bool good = sum && other;
-    if (good && p->k == 0)
+    if (good && (p->k == 0 || (f->alpha == 0 && !f->alphas))) /* A and B are not looked at where alpha is 0 */
         memset(sum, 0, (size_t)m * (size_t)n * size);
     else if (good && p->calc == 'i')
         good = multiply_exactly(gemm, x, y, m, n, (int)p->k, (int32_t *)(void *)sum);

@@ -618,6 +618,46 @@ static void packing(char t, int n, int upper)
     array_end(&back, "trttp");
 }
 
+/* What alpha multiplies is not read where alpha is 0: NaN there stays there, and is not a 0 times NaN. */
+static void alpha_zero(char t, int n, double beta)
+{
+    static const char *const names[] = { "?gemm_v2", "?gemv_v2", "?symm_v2", "?syrkx", "?syr2_v2", "?syrk_v2" };
+    char what[96];
+    double zero[2] = { 0, 0 }, vb[2];
+    put(t, vb, 0, beta);
+    for (int which = 0; which < 6; which++) {
+        struct array a = array_make(t, (long)n * n), c = array_make(t, (long)n * n);
+        void *f = function(names[which], t);
+        int status;
+        for (long i = 0; i < a.n; i++) {
+            put(t, a.host, i, NAN);
+            /* syr2 has no beta; of the triangle that is asked for, and of the vector, nothing else changes */
+            if (which == 4 || (which == 1 && i >= n) || ((which == 3 || which == 5) && i / n < i % n))
+                continue;
+            c.want[i] *= beta;
+            if (beta == 0)
+                put(t, c.host, i, NAN);
+        }
+        array_put(&a), array_put(&c);
+        if (which == 0)
+            status = ((gemm_fn)f)(handle, 0, 1, n, n, n, zero, a.device, n, a.device, n, vb, c.device, n);
+        else if (which == 1)
+            status = ((gemv_fn)f)(handle, 0, n, n, zero, a.device, n, a.device, 1, vb, c.device, 1);
+        else if (which == 2)
+            status = ((symm_fn)f)(handle, 0, 1, n, n, zero, a.device, n, a.device, n, vb, c.device, n);
+        else if (which == 3)
+            status = ((syr2k_fn)f)(handle, 1, 0, n, n, zero, a.device, n, a.device, n, vb, c.device, n);
+        else if (which == 4)
+            status = ((syr2_fn)f)(handle, 1, n, zero, a.device, 1, a.device, 1, c.device, n);
+        else
+            status = ((syrk_fn)f)(handle, 1, 0, n, n, zero, a.device, n, vb, c.device, n);
+        snprintf(what, sizeof what, "%c %s n=%d alpha=0 beta=%g", t, names[which], n, beta);
+        check(status == 0, "%s: status %d", what, status);
+        array_drop(&a);
+        array_end(&c, what);
+    }
+}
+
 /* ---- Batched */
 
 static void batched(char t, int op, int m, int n, int k, int batch)
@@ -733,6 +773,10 @@ static void level3(char t)
                 triangular_mm(t, flags & 1, flags >> 1, f % 3, f / 3 & 1, m, n, f / 6);
             geam_dgmm(t, flags % 3, flags / 2, m, n);
         }
+    for (int b = 0; b < 3; b++) {
+        alpha_zero(t, 3, b / 2.0);
+        alpha_zero(t, quick ? 5 : 70, b / 2.0);
+    }
     packing(t, 6, 0);
     packing(t, 7, 1);
     batched(t, 0, 4, 3, 5, 3);

@@ -33,6 +33,10 @@ static void product(const struct combination *t, int opa, int opb, int m, int n,
     double va[2], vb[2];
     scalar(t->scale, va, alpha), scalar(t->scale, vb, beta);
     memcpy(old, c.host, (size_t)(sc * batch * size));
+    if (alpha == 0) { /* not to be read: NaN in all types but bytes */
+        memset(a.host, 0xff, (size_t)(sa * batch * type_bytes(t->a)));
+        cudaMemcpy(a.device, a.host, (size_t)(sa * batch * type_bytes(t->a)), 1);
+    }
     cudaMalloc(&da, 16), cudaMalloc(&db, 16);
     cudaMemcpy(da, va, 16, 1), cudaMemcpy(db, vb, 16, 1);
     const void *pa = on_device ? da : (void *)va, *pb = on_device ? db : (void *)vb;
@@ -61,7 +65,7 @@ static void product(const struct combination *t, int opa, int opb, int m, int n,
         long item = x / sc, i = x % sc % ldc, j = x % sc / ldc;
         double want = type_get(t->c, old, x), sum = 0, total = 0;
         if (i < m && j < n) {
-            for (int l = 0; l < k; l++) {
+            for (int l = 0; l < k && alpha != 0; l++) {
                 double term = type_get(t->a, a.host, item * sa + (opa ? l + i * lda : i + l * (long)lda)) *
                               type_get(t->a, b.host, item * sb + (opb ? j + l * (long)ldb : l + j * ldb));
                 sum += term;
@@ -139,6 +143,8 @@ int main(int argc, char **argv)
                 if (quick)
                     break;
                 product(&all[i], op & 1, op >> 1, 33, 1, 50, 1, 2, way, op == 2);
+                product(&all[i], op & 1, op >> 1, 3, 2, 4, 0, 2, way, op == 2);
+                product(&all[i], op & 1, op >> 1, 70, 65, 4, 0, 0, way, 0);
                 product(&all[i], op & 1, op >> 1, 0, 4, 3, 1, 1, way, 0);
                 product(&all[i], op & 1, op >> 1, 3, 4, 0, 1, 1, way, 0);
             }
