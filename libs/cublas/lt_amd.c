@@ -234,7 +234,7 @@ bool aw_amd_product(const struct aw_product *p, const struct aw_lib_queue *queue
     struct heuristic found;
     bool good = true;
     pthread_once(&hip.once, open_library);
-    if (!hip.library || epilogue < 0 || !expressible(p) || aw_lib_queue_enter(queue) != CUDA_SUCCESS ||
+    if (!hip.library || epilogue < 0 || aw_product_tiled(p) || !expressible(p) || aw_lib_queue_enter(queue) != CUDA_SUCCESS ||
         aw_abi_stream_native(queue->stream, &stream) != CUDA_SUCCESS || !(handle = handle_get()))
         return false;
     void *desc = desc_make(p, epilogue, &good);

@@ -121,12 +121,15 @@ static cublasStatus_t layout_set(const struct aw_lt_layout *l, int64_t batch, st
 {
     if (l->rows > INT64_MAX || l->cols > INT64_MAX || l->batch != batch)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if ((l->order != AW_LT_ORDER_COL && l->order != AW_LT_ORDER_ROW) || l->plane) {
+    bool tiles = l->order > AW_ORDER_ROW;
+    if (!aw_order_known(l->order) || l->plane) {
         aw_say(LT_ORDER, l->order, l->plane ? " with planes of their own" : "");
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    *ret = (struct aw_product_matrix){ (cudaDataType)l->type,      (int64_t)l->rows, (int64_t)l->cols, l->ld, l->stride,
-                                       l->order == AW_LT_ORDER_ROW };
+    if (tiles && (l->rows > INT32_MAX || l->cols > INT32_MAX))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    *ret = (struct aw_product_matrix){ (cudaDataType)l->type,    (int64_t)l->rows, (int64_t)l->cols, l->ld, l->stride,
+                                       l->order == AW_ORDER_ROW, tiles ? (uint8_t)l->order : 0 };
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -222,13 +225,7 @@ struct transform {
 /* Where an element lies. */
 static int64_t offset(const struct aw_lt_layout *l, int64_t row, int64_t col)
 {
-    switch (l->order) {
-    case AW_LT_ORDER_ROW: return row * l->ld + col;
-    case AW_LT_ORDER_COL32: return col / 32 * l->ld + row * 32 + col % 32;
-    case AW_LT_ORDER_COL32_2R_4R4: /* tiles of 32 rows and columns, whose rows are mixed */
-        return col / 32 * l->ld + row / 32 * 1024 + ((row % 8 / 2 * 4 + row % 32 / 8) * 2 + row % 2) * 32 + col % 32;
-    default: return col * l->ld + row;
-    }
+    return aw_order_offset(l->order, l->ld, row, col);
 }
 
 static void transform_run(struct aw_lib_job *job)
@@ -254,16 +251,14 @@ static void transform_run(struct aw_lib_job *job)
 static bool transform_span(const struct aw_lt_layout *l, void *at, unsigned dir, struct aw_lib_span *ret)
 {
     size_t size = aw_type_size((cudaDataType)l->type);
-    uint64_t runs, length;
-    switch (l->order) {
-    case AW_LT_ORDER_COL: length = l->rows, runs = l->cols; break;
-    case AW_LT_ORDER_ROW: length = l->cols, runs = l->rows; break;
-    case AW_LT_ORDER_COL32: length = l->rows * 32, runs = (l->cols + 31) / 32; break;
-    default: length = (l->rows + 31) / 32 * 1024, runs = (l->cols + 31) / 32; break;
-    }
-    if (!size || l->ld < 1 || (uint64_t)l->ld < length || l->batch < 0 || l->rows > INT32_MAX || l->cols > INT32_MAX)
+    int64_t length, runs;
+    if (!size || l->rows > INT32_MAX || l->cols > INT32_MAX)
         return false;
-    *ret = (struct aw_lib_span){ at, length * size, runs, (size_t)l->ld * size, (size_t)l->batch, (size_t)l->stride * size, dir };
+    aw_order_extent(l->order, (int64_t)l->rows, (int64_t)l->cols, &length, &runs);
+    if (l->ld < 1 || l->ld < length || l->batch < 0)
+        return false;
+    *ret = (struct aw_lib_span){ at, (size_t)length * size, (size_t)runs, (size_t)l->ld * size, (size_t)l->batch,
+                                 (size_t)l->stride * size, dir };
     return true;
 }
 
@@ -274,10 +269,7 @@ static bool transform_known(const struct aw_lt_layout *l)
     size_t t = 0;
     while (t < sizeof types / sizeof *types && (int)types[t] != l->type)
         t++;
-    bool known = t < sizeof types / sizeof *types &&
-                 (l->order == AW_LT_ORDER_COL || l->order == AW_LT_ORDER_ROW || l->order == AW_LT_ORDER_COL32 ||
-                  l->order == AW_LT_ORDER_COL32_2R_4R4) &&
-                 !l->plane && !l->batch_mode;
+    bool known = t < sizeof types / sizeof *types && aw_order_known(l->order) && !l->plane && !l->batch_mode;
     if (!known)
         aw_say(LT_TRANSFORM, l->type, l->order);
     return known;

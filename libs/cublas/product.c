@@ -486,6 +486,55 @@ static cublasStatus_t compute(struct aw_product *p, const struct item *x, int64_
     return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_ALLOC_FAILED;
 }
 
+/* ---- Tiles: the same product of matrices that lie by columns, made of them. */
+
+/* From tiles to columns, or back. */
+static void retile(const struct aw_product_matrix *m, const void *tiles, void *columns, bool back)
+{
+    size_t size = aw_type_size(m->type);
+    char *column = columns;
+    for (int64_t j = 0; j < m->cols; j++)
+        for (int64_t i = 0; i < m->rows; i++, column += size) {
+            char *tile = (char *)(uintptr_t)tiles + (size_t)aw_order_offset(m->tiles, m->ld, i, j) * size;
+            memcpy(back ? tile : column, back ? column : tile, size);
+        }
+}
+
+static cublasStatus_t compute_tiles(const struct aw_product *p, const struct item *x, int64_t item)
+{
+    struct aw_product plain = *p;
+    struct aw_product_matrix *m[] = { &plain.a, &plain.b, &plain.c, &plain.d };
+    const struct aw_product_matrix *given[] = { &p->a, &p->b, &p->c, &p->d };
+    const void *at[] = { x->a, x->b, x->c, x->d };
+    void *made[4] = { NULL };
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+    for (int i = 0; i < 4; i++) {
+        bool read = i != AW_PRODUCT_D && (i != AW_PRODUCT_C || !p->beta_zero);
+        if (!m[i]->tiles)
+            continue;
+        made[i] = malloc((size_t)(m[i]->rows * m[i]->cols) * aw_type_size(m[i]->type) + 1);
+        if (!made[i])
+            status = CUBLAS_STATUS_ALLOC_FAILED;
+        else if (read)
+            retile(m[i], at[i], made[i], false);
+        m[i]->ld = m[i]->rows > 0 ? m[i]->rows : 1;
+        m[i]->tiles = 0;
+        at[i] = made[i];
+    }
+    if (status == CUBLAS_STATUS_SUCCESS)
+        status = compute(&plain, &(struct item){ at[0], at[1], at[2], (void *)(uintptr_t)at[3] }, item);
+    if (status == CUBLAS_STATUS_SUCCESS && made[AW_PRODUCT_D])
+        retile(given[AW_PRODUCT_D], x->d, made[AW_PRODUCT_D], true);
+    for (int i = 0; i < 4; i++)
+        free(made[i]);
+    return status;
+}
+
+bool aw_product_tiled(const struct aw_product *p)
+{
+    return p->a.tiles || p->b.tiles || p->c.tiles || p->d.tiles;
+}
+
 static void run(struct aw_lib_job *job)
 {
     struct aw_product *p = (struct aw_product *)job;
@@ -497,7 +546,7 @@ static void run(struct aw_lib_job *job)
             at[k] = p->pointers ? ((void **)job->spans[k].at)[i]
                                 : (char *)job->spans[k].at + (size_t)(i * m[k]->stride) * aw_type_size(m[k]->type);
         x = (struct item){ at[0], at[1], at[2], (void *)(uintptr_t)at[3] };
-        job->status = compute(p, &x, i);
+        job->status = aw_product_tiled(p) ? compute_tiles(p, &x, i) : compute(p, &x, i);
     }
     if (job->status)
         aw_say(PRODUCT_FAILED, job->status == CUBLAS_STATUS_ALLOC_FAILED ? "memory is out" : "there is no BLAS");
@@ -505,17 +554,25 @@ static void run(struct aw_lib_job *job)
 
 /* ---- To the queue */
 
+static void extent(const struct aw_product_matrix *m, int64_t *ret_length, int64_t *ret_runs)
+{
+    aw_order_extent(m->tiles ? m->tiles : m->by_rows ? AW_ORDER_ROW : AW_ORDER_COL, m->rows, m->cols, ret_length, ret_runs);
+}
+
 static bool matrix_valid(const struct aw_product_matrix *m, int64_t rows, int64_t cols)
 {
-    return m->rows == rows && m->cols == cols && m->ld >= run_length(m) && m->ld >= 1 && m->ld <= INT_MAX &&
-           aw_type_size(m->type);
+    int64_t length, count;
+    extent(m, &length, &count);
+    return m->rows == rows && m->cols == cols && m->ld >= length && m->ld >= 1 && m->ld <= INT_MAX && aw_type_size(m->type);
 }
 
 static void span_matrix(struct aw_lib_span *s, const struct aw_product_matrix *m, int64_t batch, unsigned dir)
 {
     size_t size = aw_type_size(m->type);
-    s->width = (size_t)run_length(m) * size;
-    s->rows = (size_t)runs(m);
+    int64_t length, count;
+    extent(m, &length, &count);
+    s->width = (size_t)length * size;
+    s->rows = (size_t)count;
     s->pitch = (size_t)m->ld * size;
     s->count = (size_t)batch;
     s->stride = (size_t)m->stride * size;
@@ -537,7 +594,9 @@ static void spans_set(struct aw_product *p)
     span_matrix(&s[AW_PRODUCT_A], &p->a, p->batch, AW_LIB_IN);
     span_matrix(&s[AW_PRODUCT_B], &p->b, p->batch, AW_LIB_IN);
     span_matrix(&s[AW_PRODUCT_C], &p->c, p->batch, AW_LIB_IN);
-    span_matrix(&s[AW_PRODUCT_D], &p->d, p->batch, in_place && !p->beta_zero ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_OUT);
+    /* What of a tile is no element stays as it is. */
+    bool d_read = (in_place && !p->beta_zero) || p->d.tiles;
+    span_matrix(&s[AW_PRODUCT_D], &p->d, p->batch, d_read ? AW_LIB_IN | AW_LIB_OUT : AW_LIB_OUT);
     if (p->beta_zero)
         s[AW_PRODUCT_C].count = 0;
     span_plain(&s[AW_PRODUCT_SCALARS], p->alpha_vector ? (size_t)p->m * scale : scale, p->alpha_stride ? p->batch : 1,
@@ -588,7 +647,8 @@ cublasStatus_t aw_product_check(const struct aw_product *p)
     if (p->m < 0 || p->n < 0 || p->k < 0 || p->batch < 0 || (unsigned)p->opa > CUBLAS_OP_C || (unsigned)p->opb > CUBLAS_OP_C)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!matrix_valid(&p->a, na ? p->m : p->k, na ? p->k : p->m) || !matrix_valid(&p->b, nb ? p->k : p->n, nb ? p->n : p->k) ||
-        !matrix_valid(&p->c, p->m, p->n) || !matrix_valid(&p->d, p->m, p->n) || p->c.by_rows != p->d.by_rows)
+        !matrix_valid(&p->c, p->m, p->n) || !matrix_valid(&p->d, p->m, p->n) || p->c.by_rows != p->d.by_rows ||
+        p->c.tiles != p->d.tiles)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (p->m > INT_MAX || p->n > INT_MAX || p->k > INT_MAX) {
         aw_say(PRODUCT_LARGE);

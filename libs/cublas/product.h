@@ -6,6 +6,7 @@
 
 #include "common/queue.h"
 #include "cublas_types.h"
+#include "order.h"
 
 /* What is done to an element behind the sum: bits.  cuBLASLt's numbers of epilogues are made of others. */
 enum {
@@ -20,11 +21,12 @@ enum {
     AW_PRODUCT_BIAS_GRAD_B = 256, /* bias[column] = sum of B's column, over k */
 };
 
-/* A matrix as stored: `rows` x `cols`, columns after each other unless by_rows. */
+/* A matrix as stored: `rows` x `cols`, columns after each other unless by_rows or in tiles. */
 struct aw_product_matrix {
     cudaDataType type;
     int64_t rows, cols, ld, stride; /* elements; stride: from item to item of the batch */
     bool by_rows;
+    uint8_t tiles; /* an order of tiles (order.h), or 0 */
 };
 
 enum { AW_PRODUCT_A, AW_PRODUCT_B, AW_PRODUCT_C, AW_PRODUCT_D, AW_PRODUCT_SCALARS, AW_PRODUCT_BETA, AW_PRODUCT_BIAS_AT,
@@ -61,6 +63,8 @@ cublasStatus_t aw_product_types(struct aw_product *p, cublasComputeType_t comput
 cublasStatus_t aw_product_check(const struct aw_product *p);
 /* Checks that, fills the spans' sizes (their addresses are the caller's) and gives it to the queue. */
 cublasStatus_t aw_product_submit(struct aw_product *p, const struct aw_lib_queue *queue);
+/* Is a matrix in tiles? */
+bool aw_product_tiled(const struct aw_product *p);
 /* Puts alpha or beta where it belongs: a value now, or an address on the device. */
 void aw_product_scalar(struct aw_product *p, int which, const void *value);
 

@@ -26,7 +26,7 @@ enum { HOST, DEVICE, VECTORS, VECTOR_ZERO, VECTOR_HOST };
 
 struct problem {
     int a, b, c, d, compute, scale;
-    int m, n, k, opa, opb, rows_a, rows_b, rows_d, batch; /* rows_: stored by rows */
+    int m, n, k, opa, opb, order_a, order_b, order_d, batch;
     int epilogue, mode, bias_type, aux_type;
     int scales; /* 1: of A, B, C, D and the largest of D; 2: A's and B's for each row and column */
     double alpha, beta;
@@ -67,17 +67,44 @@ static void set_pointer(cublasLtMatmulDesc_t desc, int attr, void *value)
 struct matrix {
     struct typed t;
     long rows, cols, ld, stride;
-    int by_rows;
+    int order;
     cublasLtMatrixLayout_t layout;
 };
 
-static struct matrix matrix_make(int type, long rows, long cols, int by_rows, int pad, int batch)
+/* Rows of a tile of 32 columns, and where (row, col) of it lies: by going through its elements as they come in memory. */
+static const int tile_rows[] = { 1, 1, 1, 8, 32 };
+enum { COL, ROW, COL32, COL4_4R2_8C, COL32_2R_4R4 };
+
+static long in_tile(int order, int row, int col)
 {
-    struct matrix x = { .rows = rows, .cols = cols, .by_rows = by_rows };
-    int order = by_rows;
+    long n = 0;
+    if (order == COL32)
+        return col;
+    if (order == COL4_4R2_8C) {
+        for (int odd = 0; odd < 2; odd++)
+            for (int square = 0; square < 8; square++)
+                for (int r = odd; r < 8; r += 2)
+                    for (int c = 0; c < 4; c++, n++)
+                        if (r == row && square * 4 + c == col)
+                            return n;
+    } else {
+        for (int pair = 0; pair < 4; pair++)
+            for (int eight = 0; eight < 4; eight++)
+                for (int odd = 0; odd < 2; odd++)
+                    for (int c = 0; c < 32; c++, n++)
+                        if (eight * 8 + pair * 2 + odd == row && c == col)
+                            return n;
+    }
+    return -1;
+}
+
+static struct matrix matrix_make(int type, long rows, long cols, int order, int pad, int batch)
+{
+    struct matrix x = { .rows = rows, .cols = cols, .order = order };
     int64_t stride;
-    x.ld = (by_rows ? cols : rows) + pad;
-    stride = x.stride = x.ld * (by_rows ? rows : cols) + pad;
+    long high = tile_rows[order], tiles = (rows + high - 1) / high;
+    x.ld = (order == ROW ? cols : order == COL ? rows : tiles * high * 32) + pad;
+    stride = x.stride = x.ld * (order == ROW ? rows : order == COL ? cols : (cols + 31) / 32) + pad;
     x.t = typed_make(type, x.stride * batch);
     cublasLtMatrixLayoutCreate(&x.layout, type, (uint64_t)rows, (uint64_t)cols, x.ld);
     cublasLtMatrixLayoutSetAttribute(x.layout, 1, &order, sizeof order);
@@ -94,7 +121,10 @@ static void matrix_drop(struct matrix *x)
 
 static long at_of(const struct matrix *x, long item, long i, long j)
 {
-    return item * x->stride + (x->by_rows ? i * x->ld + j : i + j * x->ld);
+    long high = tile_rows[x->order], in = x->order > ROW ? in_tile(x->order, (int)(i % high), (int)(j % 32)) : 0;
+    return item * x->stride + (x->order == ROW   ? i * x->ld + j
+                               : x->order == COL ? i + j * x->ld
+                                                 : j / 32 * x->ld + i / high * high * 32 + in);
 }
 
 static double element(const struct matrix *x, const void *from, long item, long i, long j)
@@ -217,10 +247,10 @@ static void compare_inputs(const struct run *r, const void *got_bias)
 static void operands_make(struct run *r, int in_place)
 {
     const struct problem *p = r->p;
-    r->a = matrix_make(p->a, p->opa ? p->k : p->m, p->opa ? p->m : p->k, p->rows_a, 1, p->batch);
-    r->b = matrix_make(p->b, p->opb ? p->n : p->k, p->opb ? p->k : p->n, p->rows_b, 2, p->batch);
-    r->c = matrix_make(p->c, p->m, p->n, p->rows_d, 0, p->batch);
-    r->d = matrix_make(p->d, p->m, p->n, p->rows_d, in_place ? 0 : 3, p->batch);
+    r->a = matrix_make(p->a, p->opa ? p->k : p->m, p->opa ? p->m : p->k, p->order_a, 1, p->batch);
+    r->b = matrix_make(p->b, p->opb ? p->n : p->k, p->opb ? p->k : p->n, p->order_b, 2, p->batch);
+    r->c = matrix_make(p->c, p->m, p->n, p->order_d, 0, p->batch);
+    r->d = matrix_make(p->d, p->m, p->n, p->order_d, in_place ? 0 : 3, p->batch);
     int mask = p->epilogue & (RELU | 8), aux_type = p->aux_type >= 0 ? p->aux_type : p->d,
         bias_type = p->bias_type >= 0 ? p->bias_type : p->d;
     r->aux_ld = (p->m + 127) / 128 * 128 + 128, r->aux_stride = r->aux_ld * p->n + 128;
@@ -232,8 +262,8 @@ static void operands_make(struct run *r, int in_place)
     for (int i = 0; i < p->n; i++)
         r->scale_b[i] = 0.25f * (float)(1 + i % 5);
     snprintf(r->what, sizeof r->what,
-             "types %d %d %d %d compute %d op=%d,%d rows=%d%d%d %dx%dx%d batch %d epilogue %d mode %d scales %d", p->a, p->b,
-             p->c, p->d, p->compute, p->opa, p->opb, p->rows_a, p->rows_b, p->rows_d, p->m, p->n, p->k, p->batch, p->epilogue,
+             "types %d %d %d %d compute %d op=%d,%d order=%d%d%d %dx%dx%d batch %d epilogue %d mode %d scales %d", p->a, p->b,
+             p->c, p->d, p->compute, p->opa, p->opb, p->order_a, p->order_b, p->order_d, p->m, p->n, p->k, p->batch, p->epilogue,
              p->mode, p->scales);
 }
 
@@ -295,6 +325,22 @@ static void uploaded_drop(struct uploaded *u)
     free(u->alphas), free(u->betas);
 }
 
+/* Of a tile and between tiles, what no element is. */
+static void rest_unchanged(const struct run *r, const char *got, const char *old)
+{
+    const struct problem *p = r->p;
+    long n = r->d.stride * p->batch;
+    size_t size = (size_t)type_bytes(p->d);
+    char *element = calloc((size_t)n + 1, 1);
+    for (long item = 0; item < p->batch; item++)
+        for (long i = 0; i < (long)p->m * p->n; i++)
+            element[at_of(&r->d, item, i / p->n, i % p->n)] = 1;
+    for (long i = 0; i < n; i++)
+        if (!element[i] && !check(!memcmp(got + (size_t)i * size, old + (size_t)i * size, size), "%s: wrote beside, [%ld]", r->what, i))
+            break;
+    free(element);
+}
+
 /* What is on the device afterwards against what should be. */
 static void results_check(struct run *r, const void *out, const float *amax)
 {
@@ -306,6 +352,8 @@ static void results_check(struct run *r, const void *out, const float *amax)
     cudaMemcpy(bias, r->bias.device, (size_t)(r->bias.n * type_bytes(r->bias.type)), 2);
     cudaMemcpy(&r->amax, amax, 4, 2);
     compare(r, got, aux, bias);
+    if (p->order_d > ROW)
+        rest_unchanged(r, got, out == r->c.t.device ? r->c.t.host : r->d.t.host);
     if (p->epilogue & (BGRADA | BGRADB))
         compare_inputs(r, bias);
     free(got), free(aux), free(bias);
@@ -374,7 +422,7 @@ static void shapes(void)
                 struct problem p = kinds[i];
                 p.m = sizes[s][0], p.n = sizes[s][1], p.k = sizes[s][2];
                 p.opa = way & 1, p.opb = way >> 1 & 1, p.batch = way % 3 == 2 ? 3 : 1;
-                p.rows_a = way == 5, p.rows_b = way >= 6, p.rows_d = way >= 4;
+                p.order_a = way == 5, p.order_b = way >= 6, p.order_d = way >= 4;
                 p.alpha = way == 3 ? 0.5 : 2, p.beta = way & 1 ? 1 : 0;
                 if (p.scale == CUDA_R_32I)
                     p.alpha = 3;
@@ -382,6 +430,28 @@ static void shapes(void)
                 p.scales = p.a >= CUDA_R_8F_E4M3 ? way % 3 : 0;
                 product(&p);
             }
+}
+
+/* Tiles as programs use them for bytes, A and D in COL32, B in one of the others and transposed; and of all types. */
+static void tiles(void)
+{
+    static const int sizes[][3] = { { 5, 7, 9 }, { 33, 40, 70 }, { 64, 32, 96 }, { 3, 35, 0 } };
+    for (int i = 0; i < N_KINDS; i += quick ? 4 : 1)
+        for (int s = 0; s < (quick ? 2 : 4); s++)
+            for (int way = 0; way < 4; way++) {
+                struct problem p = kinds[i];
+                p.m = sizes[s][0], p.n = sizes[s][1], p.k = sizes[s][2];
+                p.opb = way < 3, p.opa = way == 3, p.batch = way == 2 ? 2 : 1;
+                p.order_a = way == 2 ? COL32_2R_4R4 : COL32, p.order_d = way == 2 ? COL4_4R2_8C : way == 3 ? ROW : COL32;
+                p.order_b = way & 1 ? COL32_2R_4R4 : COL4_4R2_8C;
+                p.alpha = 2, p.beta = way & 1;
+                p.mode = p.scale == CUDA_R_32F && way == 1 ? VECTOR_ZERO : way == 2 ? DEVICE : HOST;
+                product(&p);
+            }
+    struct problem bytes = kinds[4];
+    bytes.m = 33, bytes.order_a = bytes.order_d = COL32, bytes.order_b = COL32_2R_4R4, bytes.opb = 1;
+    bytes.epilogue = RELU | BIAS, bytes.bias_type = CUDA_R_32F, bytes.alpha = 0.5;
+    product(&bytes);
 }
 
 static void epilogues(void)
@@ -406,7 +476,7 @@ static void epilogues(void)
     bytes.epilogue = RELU | BIAS, bytes.bias_type = CUDA_R_32F, bytes.alpha = 0.5;
     product(&bytes);
     struct problem rows = kinds[0];
-    rows.epilogue = GELU | BIAS, rows.rows_d = 1;
+    rows.epilogue = GELU | BIAS, rows.order_d = 1;
     product(&rows);
 }
 
@@ -417,7 +487,7 @@ static void modes(void)
             struct problem p = kinds[i];
             p.mode = mode, p.alpha = 2, p.beta = 1;
             product(&p);
-            p.rows_d = 1;
+            p.order_d = 1;
             product(&p);
             if (quick)
                 return;
@@ -467,12 +537,11 @@ static void complex_product(void)
 static void transforms(void)
 {
     enum { R = 37, C = 70 };
-    static const int orders[] = { 0, 1, 2, 4 };
-    for (int o = 0; o < 4; o++) {
+    for (int order = COL; order <= COL32_2R_4R4; order++) {
         signed char host[R * C], back[C * R];
         float one = 1, zero = 0, two = 2;
-        int order = orders[o];
-        long ld = order == 0 ? R : order == 1 ? C : order == 2 ? 32 * R : 64 * 32, size = order < 2 ? R * C : 3 * ld;
+        long high = tile_rows[order], ld = order == COL ? R : order == ROW ? C : (R + high - 1) / high * high * 32;
+        long size = order < COL32 ? R * C : 3 * ld;
         void *to = NULL, *out = NULL;
         cublasLtMatrixLayout_t plain, tiled, turned;
         cublasLtMatrixTransformDesc_t forth, home;
@@ -496,10 +565,11 @@ static void transforms(void)
             for (int r = 0; r < R && good; r++)
                 good = check(back[c + r * C] == 2 * host[r + c * R], "order %d: [%d, %d] is %d, not %d", order, r, c,
                              back[c + r * C], 2 * host[r + c * R]);
-        if (order == 2) { /* where COL32 puts it */
+        if (order > ROW) { /* where it lies */
             signed char cell;
-            cudaMemcpy(&cell, (char *)to + 2 * ld + 5 * 32 + 3, 1, 2);
-            check(cell == host[5 + 67 * R], "COL32 [5, 67] is %d", cell);
+            long at = 2 * ld + 35 / high * high * 32 + in_tile(order, (int)(35 % high), 3);
+            cudaMemcpy(&cell, (char *)to + at, 1, 2);
+            check(cell == host[35 + 67 * R], "order %d: [35, 67] is %d", order, cell);
         }
         cublasLtMatrixLayoutDestroy(plain), cublasLtMatrixLayoutDestroy(tiled), cublasLtMatrixLayoutDestroy(turned);
         cublasLtMatrixTransformDescDestroy(forth), cublasLtMatrixTransformDescDestroy(home);
@@ -556,11 +626,13 @@ static void attributes(void)
     set_pointer(desc, 17, x); /* scales are for fp8 */
     INVALID(cublasLtMatmul(handle, desc, &one, x, layout, x, layout, &one, x, layout, x, layout, NULL, NULL, 0, NULL));
     set_pointer(desc, 17, NULL);
-    int col32 = 2, order = 0;
-    cublasLtMatrixLayoutSetAttribute(layout, 1, &col32, 4);
+    int tile = COL32, unknown = 5, order = COL;
+    cublasLtMatrixLayoutSetAttribute(layout, 1, &tile, 4); /* whose leading dimension is 32 at least */
+    INVALID(cublasLtMatmul(handle, desc, &one, x, layout, x, layout, &one, x, layout, x, layout, NULL, NULL, 0, NULL));
+    cublasLtMatrixLayoutSetAttribute(layout, 1, &unknown, 4);
     check(cublasLtMatmul(handle, desc, &one, x, layout, x, layout, &one, x, layout, x, layout, NULL, NULL, 0, NULL) ==
               CUBLAS_STATUS_NOT_SUPPORTED,
-          "COL32");
+          "an unknown order");
     cublasLtMatrixLayoutSetAttribute(layout, 1, &order, 4);
     int type = CUDA_R_16F;
     cublasLtMatrixLayout_t half;
@@ -738,6 +810,7 @@ int main(int argc, char **argv)
     if (cublasLtCreate(&handle))
         return 2;
     shapes();
+    tiles();
     epilogues();
     modes();
     complex_product();
