@@ -1,9 +1,12 @@
 /* Softmax with statistics, and masks: see attention.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#define AW_ROOM "cudnn"
 #include "attention.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#include "base/log.h"
 
 /* Places in the dimensions before the last, in order. */
 static bool next_row(const struct aw_dnn_shape *s, int64_t at[])
@@ -132,4 +135,41 @@ int aw_dnn_band_mask(const void *params, const struct aw_dnn_view *v)
     } while (next_row(s, at));
     free(row);
     return 0;
+}
+
+/* One batch and head. */
+static bool paged_rows(const struct aw_dnn_view *v, bool turned, int64_t batch, int64_t head, double *row)
+{
+    const struct aw_dnn_shape *y = &v[0].s, *cache = &v[1].s, *table = &v[2].s;
+    int along = turned ? 3 : 2, across = turned ? 2 : 3;
+    double length = of_batch(&v[3], batch, HUGE_VAL);
+    for (int64_t s = 0; s < y->dim[along]; s++) {
+        int64_t at = batch * y->stride[0] + head * y->stride[1] + s * y->stride[along], n = cache->dim[3];
+        bool inside = (double)s < length;
+        double page = inside ? aw_dnn_get(&v[2], batch * table->stride[0] + s / cache->dim[2] * table->stride[2]) : 0;
+        if (!(page >= 0 && page < (double)cache->dim[0])) {
+            aw_say(CUDNN_PAGE, page, (int)cache->dim[0]);
+            return false;
+        }
+        if (inside)
+            aw_dnn_load_d(&v[1],
+                          (int64_t)page * cache->stride[0] + head * cache->stride[1] + s % cache->dim[2] * cache->stride[2],
+                          cache->stride[3], n, row);
+        for (int64_t i = 0; i < n && !inside; i++)
+            row[i] = 0;
+        aw_dnn_store_d(&v[0], at, y->stride[across], n, row);
+    }
+    return true;
+}
+
+int aw_dnn_paged_load(const void *params, const struct aw_dnn_view *v)
+{
+    const struct aw_dnn_paged *p = params;
+    double *row = malloc((size_t)v[1].s.dim[3] * sizeof *row);
+    bool good = row;
+    for (int64_t batch = 0; batch < v[0].s.dim[0] && good; batch++)
+        for (int64_t head = 0; head < v[0].s.dim[1] && good; head++)
+            good = paged_rows(v, p->turned, batch, head, row);
+    free(row);
+    return !good;
 }

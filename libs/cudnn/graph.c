@@ -185,6 +185,7 @@ static const int outputs[] = {
     ATTR(OPERATION_SDPA_FWD_STATSDESC),
     ATTR(OPERATION_SDPA_FWD_DROPOUT_RNG_DUMP_DESC),
     ATTR(OPERATION_DIAGONAL_BAND_MASK_YDESC),
+    ATTR(OPERATION_PAGED_CACHE_LOAD_YDESC),
 };
 
 static bool is_output(const struct aw_dnn_descriptor *op, int name)
@@ -673,6 +674,32 @@ static bool softmax(struct build *b, const struct aw_dnn_descriptor *op)
            emit(b, aw_dnn_softmax_stats, "", 1);
 }
 
+/* Do a cache's pages, their table and the lengths give `s` places of `e` elements to each of B batches and H heads? */
+static bool pages_fit(const struct aw_dnn_shape *cache, const struct aw_dnn_shape *table, const struct aw_dnn_shape *lengths,
+                      int64_t batches, int64_t s, int64_t e)
+{
+    return cache->n == 4 && table->n == 4 && cache->dim[3] == e && table->dim[0] == batches && table->dim[1] == 1 &&
+           table->dim[3] == 1 && (s + cache->dim[2] - 1) / cache->dim[2] <= table->dim[2] && table->type == CUDNN_DATA_INT32 &&
+           (!lengths || (lengths->dim[0] == batches && aw_dnn_count(lengths) == batches));
+}
+
+static bool paged_load(struct build *b, const struct aw_dnn_descriptor *op)
+{
+    struct aw_dnn_shape y;
+    const struct aw_dnn_descriptor *d = aw_dnn_attribute_descriptor(op, ATTR(OPERATION_PAGED_CACHE_LOAD_YDESC), 0);
+    if (!TAKE(b, op, { ATTR(OPERATION_PAGED_CACHE_LOAD_YDESC), OUT }, { ATTR(OPERATION_PAGED_CACHE_LOAD_CONTAINER_DESC), IN },
+              { ATTR(OPERATION_PAGED_CACHE_LOAD_PAGE_TABLE_DESC), IN }, { ATTR(OPERATION_PAGED_CACHE_LOAD_SEQUENCE_DESC), IN }))
+        return false;
+    if (aw_dnn_graph_shape(d, &y) != CUDNN_STATUS_SUCCESS || y.n != 4)
+        return failed(b, CUDNN_STATUS_BAD_PARAM);
+    /* Keys come turned; strides tell, as the program gave them. */
+    struct aw_dnn_paged p = { .turned = y.stride[2] == 1 && y.stride[3] != 1 };
+    if (!pages_fit(b->shape[1], b->shape[2], b->shape[3], y.dim[0], y.dim[p.turned ? 3 : 2], y.dim[p.turned ? 2 : 3]) ||
+        b->shape[1]->dim[1] != y.dim[1])
+        return failed(b, unsupported("a cache whose pages, table and lengths do not fit each other"));
+    return emit(b, aw_dnn_paged_load, &p, sizeof p);
+}
+
 static bool sdpa(struct build *b, const struct aw_dnn_descriptor *op);
 static bool band_mask(struct build *b, const struct aw_dnn_descriptor *op);
 
@@ -702,6 +729,7 @@ static bool operation(struct build *b, const struct aw_dnn_descriptor *op)
     case AW_DNN_DESCRIPTOR_OPERATION_SOFTMAX: return softmax(b, op);
     case AW_DNN_DESCRIPTOR_OPERATION_SDPA_FWD: return sdpa(b, op);
     case AW_DNN_DESCRIPTOR_OPERATION_DIAGONAL_BAND_MASK: return band_mask(b, op);
+    case AW_DNN_DESCRIPTOR_OPERATION_PAGED_CACHE_LOAD: return paged_load(b, op);
     default: return failed(b, unsupported("an operation that is not implemented"));
     }
 }
@@ -745,14 +773,55 @@ static int subgraph(struct build *b, const struct aw_dnn_descriptor *op)
 }
 
 static const int sdpa_refused[] = {
-    ATTR(OPERATION_SDPA_FWD_BLOCK_MASK_DESC),   ATTR(OPERATION_SDPA_FWD_PAGE_TABLE_KDESC),
-    ATTR(OPERATION_SDPA_FWD_PAGE_TABLE_VDESC),  ATTR(OPERATION_SDPA_FWD_CU_SEQ_LEN_QDESC),
+    ATTR(OPERATION_SDPA_FWD_BLOCK_MASK_DESC),   ATTR(OPERATION_SDPA_FWD_CU_SEQ_LEN_QDESC),
     ATTR(OPERATION_SDPA_FWD_CU_SEQ_LEN_KVDESC), ATTR(OPERATION_SDPA_FWD_DESCALE_QDESC),
     ATTR(OPERATION_SDPA_FWD_DESCALE_KDESC),     ATTR(OPERATION_SDPA_FWD_DESCALE_VDESC),
     ATTR(OPERATION_SDPA_FWD_DESCALE_SDESC),     ATTR(OPERATION_SDPA_FWD_SCALE_SDESC),
     ATTR(OPERATION_SDPA_FWD_SCALE_ODESC),       ATTR(OPERATION_SDPA_FWD_AMAX_SDESC),
     ATTR(OPERATION_SDPA_FWD_AMAX_ODESC),
 };
+
+/* The descriptor of a tensor that an operation of the graph has under any attribute; NULL: none. */
+static const struct aw_dnn_descriptor *tensor_in(const struct aw_dnn_descriptor *graph, int64_t uid)
+{
+    const struct aw_dnn_attribute *ops = aw_dnn_attribute(graph, ATTR(OPERATIONGRAPH_OPS));
+    for (int64_t i = 0; ops && i < ops->n; i++) {
+        const struct aw_dnn_descriptor *op = ((struct aw_dnn_descriptor *const *)ops->data)[i];
+        for (const struct aw_dnn_attribute *a = op->attributes; a; a = a->next) {
+            const struct aw_dnn_descriptor *t =
+                a->type == AW_DNN_BACKEND_DESCRIPTOR ? aw_dnn_attribute_descriptor(op, a->name, 0) : NULL;
+            if (t && t->type == AW_DNN_DESCRIPTOR_TENSOR && aw_dnn_attribute_int(t, ATTR(TENSOR_UNIQUE_ID), 0) == uid)
+                return t;
+        }
+    }
+    return NULL;
+}
+
+/* Keys or values out of a cache's pages: as many places as the scores have, where a subgraph says how many that are, else all
+ * that the table has room for.  The number of a tensor of its own. */
+static int sdpa_pages(struct build *b, const struct aw_dnn_descriptor *op, int cache, int table, int lengths)
+{
+    static const struct aw_dnn_paged plain = { .turned = false };
+    const struct aw_dnn_tensor *t = b->program->tensors;
+    const struct aw_dnn_shape c = t[cache].s, pages = t[table].s;
+    struct aw_dnn_shape scores, y = c;
+    const struct aw_dnn_descriptor *modifier = aw_dnn_attribute_descriptor(op, ATTR(OPERATION_SDPA_FWD_SUBGRAPH), 0);
+    const struct aw_dnn_descriptor *in =
+        modifier ? tensor_in(modifier, aw_dnn_attribute_int(op, ATTR(OPERATION_SDPA_FWD_SUBGRAPH_INPUT_UID), 0)) : NULL;
+    if (c.n != 4 || pages.n != 4 || lengths < 0)
+        return failed(b, unsupported("attention with pages without lengths")) - 1;
+    y.dim[0] = pages.dim[0];
+    y.dim[2] = pages.dim[2] * c.dim[2];
+    if (in && aw_dnn_graph_shape(in, &scores) == CUDNN_STATUS_SUCCESS && scores.n == 4)
+        y.dim[2] = scores.dim[3];
+    aw_dnn_pack(&y);
+    if (!pages_fit(&c, &pages, &t[lengths].s, y.dim[0], y.dim[2], y.dim[3]))
+        return failed(b, unsupported("a cache whose pages, table and lengths do not fit each other")) - 1;
+    int made = inner(b, &y, INT64_MIN);
+    return made >= 0 && emit_on(b, aw_dnn_paged_load, &plain, sizeof plain, 4, (const int[]){ made, cache, table, lengths }, 1)
+               ? made
+               : -1;
+}
 
 /* Optional results of the softmax: of its own descriptor, or of the operation's. */
 static bool sdpa_softmax(struct build *b, const struct aw_dnn_descriptor *op, int scores, int weights)
@@ -804,15 +873,22 @@ static bool sdpa(struct build *b, const struct aw_dnn_descriptor *op)
     struct aw_dnn_pointwise mul = aw_dnn_pointwise_init(AW_DNN_MUL);
     for (size_t i = 0; i < sizeof sdpa_refused / sizeof sdpa_refused[0]; i++)
         if (aw_dnn_attribute(op, sdpa_refused[i]))
-            return failed(b, unsupported("attention with pages, block masks, cumulative lengths or eight-bit scales"));
+            return failed(b, unsupported("attention with block masks, cumulative lengths or eight-bit scales"));
     if (!TAKE(b, op, { ATTR(OPERATION_SDPA_FWD_QDESC), IN }, { ATTR(OPERATION_SDPA_FWD_KDESC), IN },
               { ATTR(OPERATION_SDPA_FWD_VDESC), IN }, { ATTR(OPERATION_SDPA_FWD_ODESC), OUT },
               { ATTR(OPERATION_SDPA_FWD_SCALEDESC), IN_OPTIONAL }, { ATTR(OPERATION_SDPA_FWD_SEQ_LEN_QDESC), IN_OPTIONAL },
-              { ATTR(OPERATION_SDPA_FWD_SEQ_LEN_KVDESC), IN_OPTIONAL }))
+              { ATTR(OPERATION_SDPA_FWD_SEQ_LEN_KVDESC), IN_OPTIONAL },
+              { ATTR(OPERATION_SDPA_FWD_PAGE_TABLE_KDESC), IN_OPTIONAL },
+              { ATTR(OPERATION_SDPA_FWD_PAGE_TABLE_VDESC), IN_OPTIONAL }))
         return false;
-    const int q = b->tensors[0], k = b->tensors[1], v = b->tensors[2], o = b->tensors[3], scale = b->tensors[4];
-    const int lengths[] = { b->tensors[5], b->tensors[6] };
-    const struct aw_dnn_shape *qs = b->shape[0], *ks = b->shape[1], *vs = b->shape[2], *os = b->shape[3];
+    const int q = b->tensors[0], o = b->tensors[3], scale = b->tensors[4];
+    const int lengths[] = { b->tensors[5], b->tensors[6] }, tables[] = { b->tensors[7], b->tensors[8] };
+    int k = b->tensors[1], v = b->tensors[2];
+    if ((tables[0] >= 0 && (k = sdpa_pages(b, op, k, tables[0], lengths[1])) < 0) ||
+        (tables[1] >= 0 && (v = sdpa_pages(b, op, v, tables[1], lengths[1])) < 0))
+        return false;
+    const struct aw_dnn_tensor *all = b->program->tensors;
+    const struct aw_dnn_shape *qs = &all[q].s, *ks = &all[k].s, *vs = &all[v].s, *os = &all[o].s;
     if (qs->n != 4 || ks->n != 4 || vs->n != 4 || os->n != 4 || qs->dim[3] != ks->dim[3] || ks->dim[2] != vs->dim[2] ||
         os->dim[3] != vs->dim[3] || os->dim[2] != qs->dim[2] || qs->dim[1] % ks->dim[1] || qs->dim[1] % vs->dim[1] ||
         qs->dim[0] != ks->dim[0] || qs->dim[0] != vs->dim[0] || qs->dim[0] != os->dim[0] || os->dim[1] != qs->dim[1])

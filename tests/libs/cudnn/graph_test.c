@@ -1,5 +1,5 @@
 /* Operation graphs of cuDNN's backend interface against plain loops in double: convolutions with what is fused behind them,
- * products, norms, reductions, pooling, moves, attention forward and backward, ragged attention; and what must be refused.
+ * products, norms, reductions, pooling, moves, attention forward and backward, ragged and paged; and what must be refused.
  * Usage: graph_test [quick] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
@@ -617,6 +617,142 @@ static void ragged(void)
     cudaFree(od_at), cudaFree(ld_at);
 }
 
+/* ---- Keys and values in pages: a cache of which each batch has some, in any order */
+
+enum { PAGES = 7, PLACES = 2 };
+
+struct pages {
+    struct tensor cache[2], table[2], lengths, q, o;
+};
+
+static struct pages pages_make(int type)
+{
+    static const int cd[] = { PAGES, HK, PLACES, E }, td[] = { B, 1, SK / PLACES, 1 }, ld[] = { B, 1, 1, 1 };
+    static const int of[2][B * SK / PLACES] = { { 4, 0, 6, 2, 5, 0 }, { 1, 3, 2, 6, 0, 5 } }, lengths[B] = { 6, 3 };
+    struct pages p = { .lengths = tensor_make(CUDNN_DATA_INT32, ROWS, 4, ld),
+                       .q = tensor_make(type, ROWS, 4, qd),
+                       .o = tensor_make(type, ROWS, 4, qd) };
+    for (int i = 0; i < 2; i++) {
+        p.cache[i] = tensor_make(type, i ? CHANNELS_LAST : ROWS, 4, cd);
+        p.table[i] = tensor_make(CUDNN_DATA_INT32, ROWS, 4, td);
+        for (int j = 0; j < p.table[i].count; j++)
+            p.table[i].want[j] = of[i][j];
+        tensor_put(&p.table[i]);
+    }
+    for (int i = 0; i < B; i++)
+        p.lengths.want[i] = lengths[i];
+    tensor_put(&p.lengths);
+    return p;
+}
+
+/* Place s of batch b and head h, element e, of keys (0) or values (1). */
+static double paged(const struct pages *p, int which, int b, int h, int s, int e)
+{
+    long page = (long)p->table[which].want[b * (SK / PLACES) + s / PLACES];
+    return p->cache[which].want[((page * HK + h) * PLACES + s % PLACES) * E + e];
+}
+
+static void plain_pages(struct pages *p, double scale)
+{
+    for (int row = 0; row < B * HQ * SQ; row++) {
+        int b = row / SQ / HQ, h = row / SQ % HQ / (HQ / HK), n = (int)p->lengths.want[b];
+        double w[SK], sum = 0;
+        for (int j = 0; j < n; j++) {
+            double s = 0;
+            for (int e = 0; e < E; e++)
+                s += p->q.want[row * E + e] * paged(p, 0, b, h, j, e);
+            sum += w[j] = exp(s * scale);
+        }
+        for (int e = 0; e < E; e++) {
+            p->o.want[row * E + e] = 0;
+            for (int j = 0; j < n; j++)
+                p->o.want[row * E + e] += w[j] / sum * paged(p, 1, b, h, j, e);
+        }
+    }
+}
+
+static descriptor load_pages(struct pages *p, int which, descriptor lengths)
+{
+    static const int turned[] = { B, HK, E, SK }, strides[] = { HK * E * SK, E * SK, 1, E };
+    descriptor y = which ? between_of(p->q.type, 4, kd) : describe(p->q.type, 4, turned, strides, 1);
+    descriptor op = make(D(OPERATION_PAGED_CACHE_LOAD));
+    if (!which)
+        finish(y);
+    set_part(op, A(OPERATION_PAGED_CACHE_LOAD_CONTAINER_DESC), user(&p->cache[which]));
+    set_part(op, A(OPERATION_PAGED_CACHE_LOAD_PAGE_TABLE_DESC), user(&p->table[which]));
+    set_part(op, A(OPERATION_PAGED_CACHE_LOAD_SEQUENCE_DESC), lengths);
+    set_part(op, A(OPERATION_PAGED_CACHE_LOAD_YDESC), y);
+    operation(op);
+    return y;
+}
+
+/* The pages by operations of their own, with a mask of places behind the length. */
+static void pages_in_a_graph(struct pages *p, const float *scale, const float *low)
+{
+    descriptor lengths = user(&p->lengths);
+    descriptor s = matmul(user(&p->q), load_pages(p, 0, lengths), between(4, sd));
+    s = pointwise(AW_DNN_MUL, s, value(scale), NULL, between(4, sd));
+    descriptor kept = pointwise(AW_DNN_CMP_LT, index_of(3, s, between_of(CUDNN_DATA_INT32, 4, sd)), lengths, NULL,
+                                between_of(CUDNN_DATA_BOOLEAN, 4, sd));
+    s = pointwise(AW_DNN_BINARY_SELECT, s, value(low), kept, between(4, sd));
+    descriptor e = pointwise(AW_DNN_EXP, s, NULL, NULL, between(4, sd));
+    descriptor w = pointwise(AW_DNN_DIV, e, reduce(CUDNN_REDUCE_TENSOR_ADD, e, between(4, rd)), NULL, between(4, sd));
+    matmul(w, load_pages(p, 1, lengths), user(&p->o));
+    run("pages in a graph");
+}
+
+static void pages_in_attention(struct pages *p, const float *scale, int modified)
+{
+    descriptor op = make(D(OPERATION_SDPA_FWD));
+    set_part(op, A(OPERATION_SDPA_FWD_QDESC), user(&p->q));
+    set_part(op, A(OPERATION_SDPA_FWD_KDESC), user(&p->cache[0]));
+    set_part(op, A(OPERATION_SDPA_FWD_VDESC), user(&p->cache[1]));
+    set_part(op, A(OPERATION_SDPA_FWD_ODESC), user(&p->o));
+    set_part(op, A(OPERATION_SDPA_FWD_SCALEDESC), value(scale));
+    set_part(op, A(OPERATION_SDPA_FWD_SEQ_LEN_KVDESC), user(&p->lengths));
+    set_part(op, A(OPERATION_SDPA_FWD_PAGE_TABLE_KDESC), user(&p->table[0]));
+    set_part(op, A(OPERATION_SDPA_FWD_PAGE_TABLE_VDESC), user(&p->table[1]));
+    if (modified) {
+        descriptor graph = make(D(OPERATIONGRAPH)), in = between(4, sd);
+        int64_t in_uid = uids[n_tensors - 1], out_uid;
+        pointwise(AW_DNN_IDENTITY, in, NULL, NULL, between(4, sd));
+        out_uid = uids[n_tensors - 1];
+        descriptor inner = ops[--n_ops];
+        set(graph, A(OPERATIONGRAPH_OPS), AW_DNN_BACKEND_DESCRIPTOR, 1, &inner);
+        finish(graph);
+        set_part(op, A(OPERATION_SDPA_FWD_SUBGRAPH), graph);
+        set(op, A(OPERATION_SDPA_FWD_SUBGRAPH_INPUT_UID), AW_DNN_INT64, 1, &in_uid);
+        set(op, A(OPERATION_SDPA_FWD_SUBGRAPH_OUTPUT_UID), AW_DNN_INT64, 1, &out_uid);
+    }
+    operation(op);
+    run("pages in attention");
+}
+
+static void pages(int type)
+{
+    static const float scale = 0.5f, low = -1e9f;
+    struct pages p = pages_make(type);
+    plain_pages(&p, scale);
+    for (int way = 0; way < 3; way++) {
+        memset(p.o.host, 0, (size_t)p.o.extent * size_of(type));
+        cudaMemcpy(p.o.device, p.o.host, (size_t)p.o.extent * size_of(type), 1);
+        if (way == 0)
+            pages_in_a_graph(&p, &scale, &low);
+        else
+            pages_in_attention(&p, &scale, way == 2);
+        tensor_is(&p.o, way ? "pages in attention" : "pages in a graph");
+    }
+    p.table[1].want[1] = PAGES; /* a page that is none: no number comes of it */
+    tensor_put(&p.table[1]);
+    pages_in_attention(&p, &scale, 0);
+    for (int i = 0; i < p.o.count; i++)
+        p.o.want[i] = NAN;
+    tensor_is(&p.o, "a page that is none");
+    for (int i = 0; i < 2; i++)
+        tensor_drop(&p.cache[i]), tensor_drop(&p.table[i]);
+    tensor_drop(&p.lengths), tensor_drop(&p.q), tensor_drop(&p.o);
+}
+
 /* ---- Norms */
 
 static void norm(int mode)
@@ -880,7 +1016,9 @@ int main(int argc, char **argv)
     convolution(CUDNN_DATA_FLOAT);
     attention(CUDNN_DATA_FLOAT, 1);
     norm(0);
+    pages(CUDNN_DATA_FLOAT);
     if (!quick) {
+        pages(CUDNN_DATA_HALF);
         convolution(CUDNN_DATA_HALF);
         attention(CUDNN_DATA_FLOAT, 0);
         attention(CUDNN_DATA_BFLOAT16, 1);
