@@ -27,7 +27,7 @@ struct aw_rand_engine {
     void (*peek)(const struct aw_rand_state *state, uint64_t i, uint32_t ret_bits[4]);
 };
 
-extern const struct aw_rand_engine aw_rand_xorwow, aw_rand_mrg32k3a, aw_rand_philox, aw_rand_mt19937;
+extern const struct aw_rand_engine aw_rand_xorwow, aw_rand_mrg32k3a, aw_rand_philox, aw_rand_mt19937, aw_rand_mtgp32;
 
 /* Sobol's sequence in Joe and Kuo's directions (those of criterion D6): how many dimensions there are, 0 where they were not
  * built in; and `bits` (32 or 64) vectors for each, made at the first call, static; NULL: none, or memory is out.  The scrambled

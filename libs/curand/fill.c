@@ -123,6 +123,8 @@ static struct turn turn_of(curandRngType_t type, const struct aw_rand_wish *w)
     unsigned pair = w->wide && !mrg ? 2 : 1; /* numbers to a real: MRG32k3a's are of one each */
     if (type == CURAND_RNG_PSEUDO_PHILOX4_32_10)
         return (struct turn){ w->wide ? 8 : 4, 4 };
+    if (type == CURAND_RNG_PSEUDO_MTGP32)
+        return (struct turn){ 1, 1 };
     return normal ? (struct turn){ 2 * pair, 2 } : (struct turn){ pair, 1 };
 }
 
@@ -155,11 +157,28 @@ static void normal_pair(const struct aw_rand_wish *w, bool mrg, const uint32_t *
     real_store(w, out, k + 1, d[1], f[1]);
 }
 
+/* MTGP32's, one number to a result: normal ones by the quantile, doubles of 32 bits, as in kernels. */
+static void convert_one(const struct aw_rand_wish *w, uint32_t x, void *out)
+{
+    bool normal = w->kind == AW_RAND_NORMAL || w->kind == AW_RAND_LOG_NORMAL;
+    double d = normal ? quantile_of(x, 32) : uniform_one(x);
+    if (w->kind == AW_RAND_BITS)
+        *(uint32_t *)out = x;
+    else if (w->kind == AW_RAND_DISCRETE)
+        *(uint32_t *)out = discrete(d, w->discrete);
+    else
+        real_store(w, out, 0, d, normal ? (float)d : uniform(x));
+}
+
 /* All results of a turn. */
 static void convert(curandRngType_t type, const struct aw_rand_wish *w, struct turn t, const uint32_t x[], void *out)
 {
     bool mrg = type == CURAND_RNG_PSEUDO_MRG32K3A;
     unsigned pair = t.draws / t.width;
+    if (type == CURAND_RNG_PSEUDO_MTGP32) {
+        convert_one(w, x[0], out);
+        return;
+    }
     if (w->kind == AW_RAND_NORMAL || w->kind == AW_RAND_LOG_NORMAL) {
         for (unsigned k = 0; k < t.width; k += 2)
             normal_pair(w, mrg, x + k * pair, out, k);

@@ -49,6 +49,7 @@ static const struct aw_rand_engine *engine_of(curandRngType_t type)
     case CURAND_RNG_PSEUDO_MRG32K3A: return &aw_rand_mrg32k3a;
     case CURAND_RNG_PSEUDO_PHILOX4_32_10: return &aw_rand_philox;
     case CURAND_RNG_PSEUDO_MT19937: return &aw_rand_mt19937;
+    case CURAND_RNG_PSEUDO_MTGP32: return &aw_rand_mtgp32;
     default: return NULL;
     }
 }
@@ -99,7 +100,7 @@ static struct source *source_make(const struct curandGenerator_st *g)
 static bool type_known(curandRngType_t type)
 {
     switch (type) {
-    case CURAND_RNG_PSEUDO_MTGP32: aw_say(RAND_MTGP32); return false;
+    case CURAND_RNG_PSEUDO_MTGP32: aw_say(RAND_MTGP32); return true;
     case CURAND_RNG_PSEUDO_MT19937: aw_say(RAND_MT19937); return true;
     default:
         if (is_sobol(type) && !aw_rand_sobol_dimensions())
@@ -189,8 +190,8 @@ curandStatus_t awcurand_curandSetGeneratorOffset(curandGenerator_t g, uint64_t o
 {
     if (!live(g))
         return CURAND_STATUS_NOT_INITIALIZED;
-    if (g->type == CURAND_RNG_PSEUDO_MT19937)
-        return CURAND_STATUS_TYPE_ERROR;
+    if (g->type == CURAND_RNG_PSEUDO_MT19937 || g->type == CURAND_RNG_PSEUDO_MTGP32)
+        return CURAND_STATUS_TYPE_ERROR; /* nobody skips in these */
     g->offset = offset;
     restart(g);
     return CURAND_STATUS_SUCCESS;

@@ -16,7 +16,8 @@ static int quick;
 #define SAYS(wanted, call) check((call) == (wanted), #call)
 
 static const curandRngType_t types[] = { CURAND_RNG_PSEUDO_XORWOW, CURAND_RNG_PSEUDO_MRG32K3A, CURAND_RNG_PSEUDO_PHILOX4_32_10,
-                                         CURAND_RNG_PSEUDO_MT19937 };
+                                         CURAND_RNG_PSEUDO_MT19937, CURAND_RNG_PSEUDO_MTGP32 };
+enum { N_TYPES = sizeof types / sizeof *types };
 
 static curandGenerator_t make(curandRngType_t type, unsigned long long seed, int on_host)
 {
@@ -24,6 +25,28 @@ static curandGenerator_t make(curandRngType_t type, unsigned long long seed, int
     int status = on_host ? curandCreateGeneratorHost(&g, type) : curandCreateGenerator(&g, type);
     check(status == 0 && curandSetPseudoRandomGeneratorSeed(g, seed) == 0, "generator %d: %d", type, status);
     return g;
+}
+
+/* MTGP32's numbers from the recurrence as its inventors write it, with their whole tables, worked out once in Python: of the first
+ * and last twister, of a second turn, and a sum over all of 40,000. */
+static void mtgp32(void)
+{
+    enum { N = 40000 };
+    static const struct {
+        int at;
+        uint32_t is;
+    } some[] = { { 0, 0x724df7fb },     { 1, 0xed5eaa58 },     { 255, 0x733a6d03 },   { 256, 0xfb3a9018 },
+                 { 511, 0xd25f14e2 },   { 16383, 0xb87672c4 }, { 16384, 0x2f28844a }, { 33068, 0x111db4fd } };
+    uint32_t *bits = malloc(N * sizeof *bits), sum = 0;
+    curandGenerator_t g = make(CURAND_RNG_PSEUDO_MTGP32, 0x123456789ull, 1);
+    check(curandGenerate(g, bits, N) == 0, "MTGP32");
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        check(bits[some[i].at] == some[i].is, "MTGP32 [%d]: %x", some[i].at, bits[some[i].at]);
+    for (int i = 0; i < N; i++)
+        sum = sum * 31 + bits[i];
+    check(sum == 0xc7ef8fda, "MTGP32's sum: %x", sum);
+    curandDestroyGenerator(g);
+    free(bits);
 }
 
 /* ---- Values that others published */
@@ -204,7 +227,7 @@ static void distributions(void)
     size_t n = quick ? 20000 : 200000;
     void *device, *host = malloc(n * 8), *other = malloc(n * 8);
     cudaMalloc(&device, n * 8);
-    for (int t = 0; t < 4; t++)
+    for (int t = 0; t < N_TYPES; t++)
         for (int kind = 0; kind < 8; kind++) {
             curandGenerator_t g = make(types[t], 77 + (unsigned)kind, 0), h = make(types[t], 77 + (unsigned)kind, 1);
             int wide = kind < 6 && kind % 2;
@@ -232,13 +255,13 @@ static void cuts(void)
 {
     enum { N = 9000 };
     uint32_t whole[N], parts[N];
-    for (int t = 0; t < 4; t++) {
+    for (int t = 0; t < N_TYPES; t++) {
         curandGenerator_t g = make(types[t], 5, 1), h = make(types[t], 5, 1);
         int status = curandGenerate(g, whole, N);
         for (size_t at = 0, n = 1; at < N; at += n, n = n * 3 % 1001 + 1)
             status |= curandGenerate(h, parts + at, n < N - at ? n : N - at);
         check(status == 0 && !memcmp(whole, parts, sizeof whole), "generator %d: cuts", types[t]);
-        for (unsigned offset = 1; offset < 5000 && types[t] != CURAND_RNG_PSEUDO_MT19937; offset = offset * 3 + 1) {
+        for (unsigned offset = 1; offset < 5000 && t < 3; offset = offset * 3 + 1) {
             status = curandSetGeneratorOffset(h, offset) | curandGenerate(h, parts, 100);
             check(status == 0 && !memcmp(parts, whole + offset, 400), "generator %d: offset %u", types[t], offset);
         }
@@ -254,7 +277,9 @@ static void statuses(void)
     SAYS(CURAND_STATUS_NOT_INITIALIZED, curandGenerateUniform(NULL, out, 4));
     SAYS(CURAND_STATUS_NOT_INITIALIZED, curandDestroyGenerator(NULL));
     SAYS(CURAND_STATUS_TYPE_ERROR, curandCreateGenerator(&none, 7));
-    SAYS(CURAND_STATUS_TYPE_ERROR, curandCreateGenerator(&none, CURAND_RNG_PSEUDO_MTGP32));
+    g = make(CURAND_RNG_PSEUDO_MTGP32, 1, 1);
+    SAYS(CURAND_STATUS_TYPE_ERROR, curandSetGeneratorOffset(g, 1));
+    curandDestroyGenerator(g);
     g = make(CURAND_RNG_PSEUDO_DEFAULT, 1, 1);
     SAYS(CURAND_STATUS_LENGTH_NOT_MULTIPLE, curandGenerateNormal(g, out, 3, 0, 1));
     SAYS(CURAND_STATUS_OUT_OF_RANGE, curandSetGeneratorOrdering(g, CURAND_ORDERING_QUASI_DEFAULT));
@@ -331,6 +356,7 @@ int main(int argc, char **argv)
 {
     quick = argc > 1 && !strcmp(argv[1], "quick");
     published();
+    mtgp32();
     sobol();
     scrambled_sobol();
     distributions();
