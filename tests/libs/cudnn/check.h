@@ -10,7 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef CHECK_CUDNN_8
+#include "cudnn_8.h"
+#else
 #include "cudnn.h"
+#endif
 
 int cudaMalloc(void **ptr, size_t size);
 int cudaFree(void *ptr);
