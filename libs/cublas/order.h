@@ -1,5 +1,5 @@
-/* cuBLASLt's orders of a matrix's elements in memory: by columns, by rows, and by tiles that its integer products want.  Numbers are
- * cuBLASLt's; where an element of a tile lies is said in its manual (cublasLtOrder_t). */
+/* cuBLASLt's orders of a matrix's elements in memory: by columns, by rows, and by tiles that its integer products want.
+ * Numbers are cuBLASLt's; where an element of a tile lies is said in its manual (cublasLtOrder_t). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_LIBS_CUBLAS_ORDER_H
 #define AW_LIBS_CUBLAS_ORDER_H

@@ -132,7 +132,8 @@ FOUR(dgmm, DGMM)
     }
 FOUR(syr2, SYR2)
 
-/* side uplo m n alpha AP B ldb beta C ldc: C = alpha A B + beta C, or B A, by a packed symmetric A; with alpha 0 neither is read */
+/* side uplo m n alpha AP B ldb beta C ldc: C = alpha A B + beta C, or B A, by a packed symmetric A; with alpha 0 neither is
+ * read */
 #define SPMM(name, T, CONJ)                                                                                  \
     static void name(const struct aw_blas_call *call, const union aw_blas_value *v)                          \
     {                                                                                                        \

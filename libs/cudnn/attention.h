@@ -21,8 +21,8 @@ struct aw_dnn_band_mask {
 /* y, x, b, number of keys, number of queries (of each batch), left, shift. */
 int aw_dnn_band_mask(const void *params, const struct aw_dnn_view *v);
 
-/* A cache's pages in a batch's order.  y (B H S E, or turned: B H E S), cache (pages, H, places in a page, E), table (B 1 pages 1),
- * lengths (of each batch).  Behind a batch's length y is 0.  Not 0: the table names a page that is none. */
+/* A cache's pages in a batch's order.  y (B H S E, or turned: B H E S), cache (pages, H, places in a page, E), table (B 1 pages
+ * 1), lengths (of each batch).  Behind a batch's length y is 0.  Not 0: the table names a page that is none. */
 struct aw_dnn_paged {
     bool turned;
 };

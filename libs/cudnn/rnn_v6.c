@@ -40,20 +40,20 @@ cudnnStatus_t awcudnn_cudnnGetRNNDescriptor_v6(cudnnHandle_t handle, cudnnRNNDes
 }
 
 /* A setting of the descriptor that is kept, its type and the values that are good. */
-#define SETTING(name, T, field, good)                                          \
-    cudnnStatus_t awcudnn_cudnnSetRNN##name(cudnnRNNDescriptor_t d, T value)   \
-    {                                                                          \
-        if (!d || !(good))                                                     \
-            return CUDNN_STATUS_BAD_PARAM;                                     \
-        d->field = value;                                                      \
-        return CUDNN_STATUS_SUCCESS;                                           \
-    }                                                                          \
-    cudnnStatus_t awcudnn_cudnnGetRNN##name(cudnnRNNDescriptor_t d, T *ret)    \
-    {                                                                          \
-        if (!d || !ret)                                                        \
-            return CUDNN_STATUS_BAD_PARAM;                                     \
-        *ret = d->field;                                                       \
-        return CUDNN_STATUS_SUCCESS;                                           \
+#define SETTING(name, T, field, good)                                        \
+    cudnnStatus_t awcudnn_cudnnSetRNN##name(cudnnRNNDescriptor_t d, T value) \
+    {                                                                        \
+        if (!d || !(good))                                                   \
+            return CUDNN_STATUS_BAD_PARAM;                                   \
+        d->field = value;                                                    \
+        return CUDNN_STATUS_SUCCESS;                                         \
+    }                                                                        \
+    cudnnStatus_t awcudnn_cudnnGetRNN##name(cudnnRNNDescriptor_t d, T *ret)  \
+    {                                                                        \
+        if (!d || !ret)                                                      \
+            return CUDNN_STATUS_BAD_PARAM;                                   \
+        *ret = d->field;                                                     \
+        return CUDNN_STATUS_SUCCESS;                                         \
     }
 SETTING(BiasMode, cudnnRNNBiasMode_t, bias, value <= CUDNN_RNN_SINGLE_REC_BIAS)
 SETTING(MatrixMathType, cudnnMathType_t, math, value <= CUDNN_FMA_MATH)
@@ -218,9 +218,10 @@ static cudnnStatus_t part(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int pseu
     struct cudnnTensorStruct tensor = { 0 };
     AW_DNN_NEED(handle, d && w_desc && ret_desc && ret && network_of_tensor(d, x, &net));
     net.type = w_desc->s.type;
-    cudnnStatus_t status =
-        bias ? awcudnn_cudnnGetRNNWeightParams(handle, &net, pseudo, weight_bytes(w_desc), w, id, NULL, NULL, &tensor, ret)
-             : awcudnn_cudnnGetRNNWeightParams(handle, &net, pseudo, weight_bytes(w_desc), w, id, &tensor, ret, NULL, NULL);
+    cudnnStatus_t status = bias ? awcudnn_cudnnGetRNNWeightParams(handle, &net, pseudo, weight_bytes(w_desc), w, id, NULL, NULL,
+                                                                  &tensor, ret)
+                                : awcudnn_cudnnGetRNNWeightParams(handle, &net, pseudo, weight_bytes(w_desc), w, id, &tensor, ret,
+                                                                  NULL, NULL);
     if (status == CUDNN_STATUS_SUCCESS)
         *ret_desc = (struct cudnnFilterStruct){ .s = tensor.s, .format = CUDNN_TENSOR_NCHW };
     return status;
@@ -243,11 +244,12 @@ cudnnStatus_t awcudnn_cudnnGetRNNLinLayerBiasParams(cudnnHandle_t handle, cudnnR
 /* ---- Calls */
 
 cudnnStatus_t awcudnn_cudnnRNNForwardTraining(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int steps,
-                                              const cudnnTensorDescriptor_t *x_desc, const void *x, cudnnTensorDescriptor_t hx_desc,
-                                              const void *hx, cudnnTensorDescriptor_t cx_desc, const void *cx,
-                                              cudnnFilterDescriptor_t w_desc, const void *w, const cudnnTensorDescriptor_t *y_desc,
-                                              void *y, cudnnTensorDescriptor_t hy_desc, void *hy, cudnnTensorDescriptor_t cy_desc,
-                                              void *cy, void *work, size_t work_size, void *reserve, size_t reserve_size)
+                                              const cudnnTensorDescriptor_t *x_desc, const void *x,
+                                              cudnnTensorDescriptor_t hx_desc, const void *hx, cudnnTensorDescriptor_t cx_desc,
+                                              const void *cx, cudnnFilterDescriptor_t w_desc, const void *w,
+                                              const cudnnTensorDescriptor_t *y_desc, void *y, cudnnTensorDescriptor_t hy_desc,
+                                              void *hy, cudnnTensorDescriptor_t cy_desc, void *cy, void *work, size_t work_size,
+                                              void *reserve, size_t reserve_size)
 {
     struct sides s;
     AW_DNN_NEED(handle, d && sides_make(d, steps, x_desc, y_desc, &s));
@@ -276,20 +278,19 @@ cudnnStatus_t awcudnn_cudnnRNNForwardInference(cudnnHandle_t handle, cudnnRNNDes
 
 cudnnStatus_t awcudnn_cudnnRNNBackwardData(cudnnHandle_t handle, cudnnRNNDescriptor_t d, int steps,
                                            const cudnnTensorDescriptor_t *y_desc, const void *y,
-                                           const cudnnTensorDescriptor_t *dy_desc, const void *dy, cudnnTensorDescriptor_t dhy_desc,
-                                           const void *dhy, cudnnTensorDescriptor_t dcy_desc, const void *dcy,
-                                           cudnnFilterDescriptor_t w_desc, const void *w, cudnnTensorDescriptor_t hx_desc,
-                                           const void *hx, cudnnTensorDescriptor_t cx_desc, const void *cx,
-                                           const cudnnTensorDescriptor_t *dx_desc, void *dx, cudnnTensorDescriptor_t dhx_desc,
-                                           void *dhx, cudnnTensorDescriptor_t dcx_desc, void *dcx, void *work, size_t work_size,
-                                           void *reserve, size_t reserve_size)
+                                           const cudnnTensorDescriptor_t *dy_desc, const void *dy,
+                                           cudnnTensorDescriptor_t dhy_desc, const void *dhy, cudnnTensorDescriptor_t dcy_desc,
+                                           const void *dcy, cudnnFilterDescriptor_t w_desc, const void *w,
+                                           cudnnTensorDescriptor_t hx_desc, const void *hx, cudnnTensorDescriptor_t cx_desc,
+                                           const void *cx, const cudnnTensorDescriptor_t *dx_desc, void *dx,
+                                           cudnnTensorDescriptor_t dhx_desc, void *dhx, cudnnTensorDescriptor_t dcx_desc,
+                                           void *dcx, void *work, size_t work_size, void *reserve, size_t reserve_size)
 {
     struct sides s;
     AW_DNN_NEED(handle, d && sides_make(d, steps, dx_desc, dy_desc, &s));
-    cudnnStatus_t status =
-        awcudnn_cudnnRNNBackwardData_v8(handle, &s.net, NULL, &s.y, y, dy, &s.x, dx, either(hx_desc, dhy_desc, dhx_desc), hx, dhy,
-                                        dhx, either(cx_desc, dcy_desc, dcx_desc), cx, dcy, dcx, weight_bytes(w_desc), w,
-                                        work_size, work, reserve_size, reserve);
+    cudnnStatus_t status = awcudnn_cudnnRNNBackwardData_v8(
+        handle, &s.net, NULL, &s.y, y, dy, &s.x, dx, either(hx_desc, dhy_desc, dhx_desc), hx, dhy, dhx,
+        either(cx_desc, dcy_desc, dcx_desc), cx, dcy, dcx, weight_bytes(w_desc), w, work_size, work, reserve_size, reserve);
     sides_free(&s);
     return status;
 }
@@ -315,42 +316,47 @@ cudnnStatus_t awcudnn_cudnnRNNBackwardWeights(cudnnHandle_t handle, cudnnRNNDesc
 cudnnStatus_t awcudnn_cudnnRNNForwardTrainingEx(
     cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t x_desc, const void *x, cudnnTensorDescriptor_t hx_desc,
     const void *hx, cudnnTensorDescriptor_t cx_desc, const void *cx, cudnnFilterDescriptor_t w_desc, const void *w,
-    cudnnRNNDataDescriptor_t y_desc, void *y, cudnnTensorDescriptor_t hy_desc, void *hy, cudnnTensorDescriptor_t cy_desc, void *cy,
-    cudnnRNNDataDescriptor_t key_desc, const void *keys, cudnnRNNDataDescriptor_t attention_desc, void *attention,
+    cudnnRNNDataDescriptor_t y_desc, void *y, cudnnTensorDescriptor_t hy_desc, void *hy, cudnnTensorDescriptor_t cy_desc,
+    void *cy, cudnnRNNDataDescriptor_t key_desc, const void *keys, cudnnRNNDataDescriptor_t attention_desc, void *attention,
     cudnnRNNDataDescriptor_t index_desc, void *indices, cudnnRNNDataDescriptor_t query_desc, void *queries, void *work,
     size_t work_size, void *reserve, size_t reserve_size)
 {
     struct cudnnRNNStruct net;
-    AW_DNN_NEED(handle, d && x_desc && network_of(d, x_desc->type, x_desc->size, &net) && !keys && !attention && !indices &&
-                            !queries);
+    AW_DNN_NEED(handle,
+                d && x_desc && network_of(d, x_desc->type, x_desc->size, &net) && !keys && !attention && !indices && !queries);
     return awcudnn_cudnnRNNForward(handle, &net, CUDNN_FWD_MODE_TRAINING, NULL, x_desc, x, y_desc, y,
                                    either(hx_desc, hy_desc, NULL), hx, hy, either(cx_desc, cy_desc, NULL), cx, cy,
                                    weight_bytes(w_desc), w, work_size, work, reserve_size, reserve);
 }
 
-cudnnStatus_t awcudnn_cudnnRNNForwardInferenceEx(
-    cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t x_desc, const void *x, cudnnTensorDescriptor_t hx_desc,
-    const void *hx, cudnnTensorDescriptor_t cx_desc, const void *cx, cudnnFilterDescriptor_t w_desc, const void *w,
-    cudnnRNNDataDescriptor_t y_desc, void *y, cudnnTensorDescriptor_t hy_desc, void *hy, cudnnTensorDescriptor_t cy_desc, void *cy,
-    cudnnRNNDataDescriptor_t key_desc, const void *keys, cudnnRNNDataDescriptor_t attention_desc, void *attention,
-    cudnnRNNDataDescriptor_t index_desc, void *indices, cudnnRNNDataDescriptor_t query_desc, void *queries, void *work,
-    size_t work_size)
+cudnnStatus_t awcudnn_cudnnRNNForwardInferenceEx(cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t x_desc,
+                                                 const void *x, cudnnTensorDescriptor_t hx_desc, const void *hx,
+                                                 cudnnTensorDescriptor_t cx_desc, const void *cx, cudnnFilterDescriptor_t w_desc,
+                                                 const void *w, cudnnRNNDataDescriptor_t y_desc, void *y,
+                                                 cudnnTensorDescriptor_t hy_desc, void *hy, cudnnTensorDescriptor_t cy_desc,
+                                                 void *cy, cudnnRNNDataDescriptor_t key_desc, const void *keys,
+                                                 cudnnRNNDataDescriptor_t attention_desc, void *attention,
+                                                 cudnnRNNDataDescriptor_t index_desc, void *indices,
+                                                 cudnnRNNDataDescriptor_t query_desc, void *queries, void *work, size_t work_size)
 {
     struct cudnnRNNStruct net;
-    AW_DNN_NEED(handle, d && x_desc && network_of(d, x_desc->type, x_desc->size, &net) && !keys && !attention && !indices &&
-                            !queries);
+    AW_DNN_NEED(handle,
+                d && x_desc && network_of(d, x_desc->type, x_desc->size, &net) && !keys && !attention && !indices && !queries);
     return awcudnn_cudnnRNNForward(handle, &net, CUDNN_FWD_MODE_INFERENCE, NULL, x_desc, x, y_desc, y,
                                    either(hx_desc, hy_desc, NULL), hx, hy, either(cx_desc, cy_desc, NULL), cx, cy,
                                    weight_bytes(w_desc), w, work_size, work, 0, NULL);
 }
 
-cudnnStatus_t awcudnn_cudnnRNNBackwardDataEx(
-    cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t y_desc, const void *y, cudnnRNNDataDescriptor_t dy_desc,
-    const void *dy, cudnnRNNDataDescriptor_t attention_desc, const void *attention, cudnnTensorDescriptor_t dhy_desc,
-    const void *dhy, cudnnTensorDescriptor_t dcy_desc, const void *dcy, cudnnFilterDescriptor_t w_desc, const void *w,
-    cudnnTensorDescriptor_t hx_desc, const void *hx, cudnnTensorDescriptor_t cx_desc, const void *cx,
-    cudnnRNNDataDescriptor_t dx_desc, void *dx, cudnnTensorDescriptor_t dhx_desc, void *dhx, cudnnTensorDescriptor_t dcx_desc,
-    void *dcx, cudnnRNNDataDescriptor_t key_desc, void *keys, void *work, size_t work_size, void *reserve, size_t reserve_size)
+cudnnStatus_t awcudnn_cudnnRNNBackwardDataEx(cudnnHandle_t handle, cudnnRNNDescriptor_t d, cudnnRNNDataDescriptor_t y_desc,
+                                             const void *y, cudnnRNNDataDescriptor_t dy_desc, const void *dy,
+                                             cudnnRNNDataDescriptor_t attention_desc, const void *attention,
+                                             cudnnTensorDescriptor_t dhy_desc, const void *dhy, cudnnTensorDescriptor_t dcy_desc,
+                                             const void *dcy, cudnnFilterDescriptor_t w_desc, const void *w,
+                                             cudnnTensorDescriptor_t hx_desc, const void *hx, cudnnTensorDescriptor_t cx_desc,
+                                             const void *cx, cudnnRNNDataDescriptor_t dx_desc, void *dx,
+                                             cudnnTensorDescriptor_t dhx_desc, void *dhx, cudnnTensorDescriptor_t dcx_desc,
+                                             void *dcx, cudnnRNNDataDescriptor_t key_desc, void *keys, void *work,
+                                             size_t work_size, void *reserve, size_t reserve_size)
 {
     struct cudnnRNNStruct net;
     AW_DNN_NEED(handle, d && dx_desc && network_of(d, dx_desc->type, dx_desc->size, &net) && !attention && !keys);

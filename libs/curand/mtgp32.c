@@ -1,6 +1,6 @@
-/* MTGP32 (Saito and Matsumoto 2009): 64 Mersenne twisters with parameters of their own, which take turns of 256 numbers, as cuRAND
- * documents the order.  The parameters are those that the inventors publish, exponent 11213, numbers 0 to 63; cuRAND's own are
- * not published by others: the numbers are as good, but not the same. */
+/* MTGP32 (Saito and Matsumoto 2009): 64 Mersenne twisters with parameters of their own, which take turns of 256 numbers, as
+ * cuRAND documents the order.  The parameters are those that the inventors publish, exponent 11213, numbers 0 to 63; cuRAND's
+ * own are not published by others: the numbers are as good, but not the same. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 

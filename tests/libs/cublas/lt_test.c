@@ -336,7 +336,8 @@ static void rest_unchanged(const struct run *r, const char *got, const char *old
         for (long i = 0; i < (long)p->m * p->n; i++)
             element[at_of(&r->d, item, i / p->n, i % p->n)] = 1;
     for (long i = 0; i < n; i++)
-        if (!element[i] && !check(!memcmp(got + (size_t)i * size, old + (size_t)i * size, size), "%s: wrote beside, [%ld]", r->what, i))
+        if (!element[i] &&
+            !check(!memcmp(got + (size_t)i * size, old + (size_t)i * size, size), "%s: wrote beside, [%ld]", r->what, i))
             break;
     free(element);
 }

@@ -177,8 +177,8 @@ static void work_drop(struct work *k)
 
 static int new_interface(const struct both *b, const struct work *k)
 {
-    return cudnnRNNForward(handle, b->new, CUDNN_FWD_MODE_TRAINING, NULL, b->xd, k->x, b->yd, k->y[1], b->h, k->hx, k->hy[1], b->c,
-                           k->cx, k->cy[1], b->weights, k->w, 0, NULL, b->reserve, k->reserve[1]) |
+    return cudnnRNNForward(handle, b->new, CUDNN_FWD_MODE_TRAINING, NULL, b->xd, k->x, b->yd, k->y[1], b->h, k->hx, k->hy[1],
+                           b->c, k->cx, k->cy[1], b->weights, k->w, 0, NULL, b->reserve, k->reserve[1]) |
            cudnnRNNBackwardData_v8(handle, b->new, NULL, b->yd, k->y[1], k->dy, b->xd, k->dx[1], b->h, k->hx, k->dhy, k->dhx[1],
                                    b->c, k->cx, k->dcy, k->dcx[1], b->weights, k->w, 0, NULL, b->reserve, k->reserve[1]) |
            cudnnRNNBackwardWeights_v8(handle, b->new, CUDNN_WGRAD_MODE_ADD, NULL, b->xd, k->x, b->h, k->hx, b->yd, k->y[1],
@@ -201,9 +201,9 @@ static int extended(const struct both *b, const struct work *k)
     return cudnnRNNForwardTrainingEx(handle, b->old, b->xd, k->x, b->h, k->hx, b->c, k->cx, b->w, k->w, b->yd, k->y[0], b->h,
                                      k->hy[0], b->c, k->cy[0], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0,
                                      k->reserve[0], b->reserve) |
-           cudnnRNNBackwardDataEx(handle, b->old, b->yd, k->y[0], b->yd, k->dy, NULL, NULL, b->h, k->dhy, b->c, k->dcy, b->w, k->w,
-                                  b->h, k->hx, b->c, k->cx, b->xd, k->dx[0], b->h, k->dhx[0], b->c, k->dcx[0], NULL, NULL, NULL, 0,
-                                  k->reserve[0], b->reserve) |
+           cudnnRNNBackwardDataEx(handle, b->old, b->yd, k->y[0], b->yd, k->dy, NULL, NULL, b->h, k->dhy, b->c, k->dcy, b->w,
+                                  k->w, b->h, k->hx, b->c, k->cx, b->xd, k->dx[0], b->h, k->dhx[0], b->c, k->dcx[0], NULL, NULL,
+                                  NULL, 0, k->reserve[0], b->reserve) |
            cudnnRNNBackwardWeightsEx(handle, b->old, b->xd, k->x, b->h, k->hx, b->yd, k->y[0], NULL, 0, b->w, k->dw[0],
                                      k->reserve[0], b->reserve);
 }
@@ -252,12 +252,12 @@ static void refusals(void)
     int hidden = 0, layers = 0, recurrent = 9, output = 9;
     both_make(&(struct net){ CUDNN_GRU, 1, HIDDEN, CUDNN_DATA_FLOAT }, &b);
     growing[0] = b.x[3], growing[1] = b.x[0];
-    check(cudnnGetRNNWorkspaceSize(handle, b.old, 2, growing, &size) == BAD_PARAM_8, "growing batches");
-    check(cudnnGetRNNWorkspaceSize(handle, b.old, 2, no_batch, &size) == BAD_PARAM_8, "no tensors");
-    check(cudnnGetRNNWorkspaceSize(handle, b.old, 0, b.x, &size) == BAD_PARAM_8, "no steps");
-    check(cudnnGetRNNParamsSize(NULL, b.old, b.x[0], &size, 0) == NOT_INITIALIZED_8, "no handle");
-    check(cudnnSetRNNProjectionLayers(handle, b.old, 2, 0) == NOT_SUPPORTED_8, "a projection of a GRU");
-    check(cudnnSetRNNProjectionLayers(handle, b.old, 0, 2) == NOT_SUPPORTED_8, "a projection of outputs");
+    check((int)cudnnGetRNNWorkspaceSize(handle, b.old, 2, growing, &size) == BAD_PARAM_8, "growing batches");
+    check((int)cudnnGetRNNWorkspaceSize(handle, b.old, 2, no_batch, &size) == BAD_PARAM_8, "no tensors");
+    check((int)cudnnGetRNNWorkspaceSize(handle, b.old, 0, b.x, &size) == BAD_PARAM_8, "no steps");
+    check((int)cudnnGetRNNParamsSize(NULL, b.old, b.x[0], &size, 0) == NOT_INITIALIZED_8, "no handle");
+    check((int)cudnnSetRNNProjectionLayers(handle, b.old, 2, 0) == NOT_SUPPORTED_8, "a projection of a GRU");
+    check((int)cudnnSetRNNProjectionLayers(handle, b.old, 0, 2) == NOT_SUPPORTED_8, "a projection of outputs");
     check(cudnnGetRNNProjectionLayers(handle, b.old, &recurrent, &output) == 0 && recurrent == 0 && output == 0, "projections");
     check(cudnnGetRNNDescriptor_v6(handle, b.old, &hidden, &layers, NULL, NULL, NULL, &cell, NULL, NULL) == 0 &&
               hidden == HIDDEN && layers == LAYERS && cell == CUDNN_GRU,

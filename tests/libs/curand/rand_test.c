@@ -27,8 +27,8 @@ static curandGenerator_t make(curandRngType_t type, unsigned long long seed, int
     return g;
 }
 
-/* MTGP32's numbers from the recurrence as its inventors write it, with their whole tables, worked out once in Python: of the first
- * and last twister, of a second turn, and a sum over all of 40,000. */
+/* MTGP32's numbers from the recurrence as its inventors write it, with their whole tables, worked out once in Python: of the
+ * first and last twister, of a second turn, and a sum over all of 40,000. */
 static void mtgp32(void)
 {
     enum { N = 40000 };
