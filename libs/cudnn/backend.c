@@ -88,7 +88,7 @@ static bool type_fits(int wanted, int type)
     }
 }
 
-static size_t type_size(int type)
+size_t aw_dnn_backend_type_size(int type)
 {
     switch (type) {
     case AW_DNN_BOOLEAN:
@@ -240,7 +240,7 @@ cudnnStatus_t awcudnn_cudnnBackendInitialize(cudnnBackendDescriptor_t descriptor
 /* Appends a copy of `n` elements, taking references, in place of what was there. */
 static cudnnStatus_t attribute_set(struct aw_dnn_descriptor *d, int name, int type, int64_t n, const void *data)
 {
-    size_t size = (size_t)n * type_size(type);
+    size_t size = (size_t)n * aw_dnn_backend_type_size(type);
     struct aw_dnn_attribute *a = malloc(sizeof *a + size);
     if (!a)
         return CUDNN_STATUS_ALLOC_FAILED;
@@ -280,7 +280,7 @@ static cudnnStatus_t parts_check(int64_t n, const void *data)
 /* Attributes whose values can only be told, never followed. */
 static bool refused(int name)
 {
-    return name == AW_DNN_ATTRIBUTE_EXECUTION_PLAN_JSON_REPRESENTATION || name == AW_DNN_ATTRIBUTE_EXECUTION_PLAN_KERNEL_CACHE ||
+    return name == AW_DNN_ATTRIBUTE_EXECUTION_PLAN_KERNEL_CACHE ||
            name == AW_DNN_ATTRIBUTE_DEVICEPROP_JSON_REPRESENTATION || name == AW_DNN_ATTRIBUTE_VARIANT_PACK_OVERRIDE_UNIQUE_IDS ||
            name == AW_DNN_ATTRIBUTE_VARIANT_PACK_OVERRIDE_SHAPES || name == AW_DNN_ATTRIBUTE_VARIANT_PACK_OVERRIDE_STRIDES ||
            name == AW_DNN_ATTRIBUTE_OPERATION_NORM_FWD_PEER_STAT_DESCS ||
@@ -335,6 +335,27 @@ static cudnnStatus_t finalize_engine(struct aw_dnn_descriptor *d)
     return inherit(d, AW_DNN_ATTRIBUTE_ENGINE_OPERATION_GRAPH);
 }
 
+static cudnnStatus_t config_of(const struct aw_dnn_descriptor *graph, struct aw_dnn_descriptor *to);
+
+/* A plan of a configuration, or of what another plan told. */
+static cudnnStatus_t finalize_plan(struct aw_dnn_descriptor *d)
+{
+    const struct aw_dnn_attribute *text = aw_dnn_attribute(d, AW_DNN_ATTRIBUTE_EXECUTION_PLAN_JSON_REPRESENTATION);
+    cudnnBackendDescriptor_t graph = NULL, config = NULL;
+    if (!text || aw_dnn_attribute(d, AW_DNN_ATTRIBUTE_EXECUTION_PLAN_ENGINE_CONFIG))
+        return inherit(d, AW_DNN_ATTRIBUTE_EXECUTION_PLAN_ENGINE_CONFIG);
+    cudnnStatus_t status = aw_dnn_graph_read((const char *)text->data, (size_t)text->n, &graph);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = awcudnn_cudnnBackendCreateDescriptor(AW_DNN_DESCRIPTOR_ENGINECFG, &config);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = config_of(graph, config);
+    if (status == CUDNN_STATUS_SUCCESS)
+        status = attribute_set(d, AW_DNN_ATTRIBUTE_EXECUTION_PLAN_ENGINE_CONFIG, AW_DNN_BACKEND_DESCRIPTOR, 1, &config);
+    descriptor_unref(graph);
+    descriptor_unref(config);
+    return status == CUDNN_STATUS_SUCCESS ? inherit(d, AW_DNN_ATTRIBUTE_EXECUTION_PLAN_ENGINE_CONFIG) : status;
+}
+
 static cudnnStatus_t finalize_pack(const struct aw_dnn_descriptor *d)
 {
     const struct aw_dnn_attribute *uids = aw_dnn_attribute(d, AW_DNN_ATTRIBUTE_VARIANT_PACK_UNIQUE_IDS);
@@ -357,7 +378,7 @@ cudnnStatus_t awcudnn_cudnnBackendFinalize(cudnnBackendDescriptor_t descriptor)
     case AW_DNN_DESCRIPTOR_ENGINE: status = finalize_engine(d); break;
     case AW_DNN_DESCRIPTOR_ENGINECFG: status = inherit(d, AW_DNN_ATTRIBUTE_ENGINECFG_ENGINE); break;
     case AW_DNN_DESCRIPTOR_ENGINEHEUR: status = inherit(d, AW_DNN_ATTRIBUTE_ENGINEHEUR_OPERATION_GRAPH); break;
-    case AW_DNN_DESCRIPTOR_EXECUTION_PLAN: status = inherit(d, AW_DNN_ATTRIBUTE_EXECUTION_PLAN_ENGINE_CONFIG); break;
+    case AW_DNN_DESCRIPTOR_EXECUTION_PLAN: status = finalize_plan(d); break;
     case AW_DNN_DESCRIPTOR_VARIANT_PACK: status = finalize_pack(d); break;
     default: break;
     }
@@ -384,15 +405,11 @@ static cudnnStatus_t descriptor_copy(cudnnBackendDescriptor_t to_handle, const s
     return CUDNN_STATUS_SUCCESS;
 }
 
-/* The one engine's configuration, into the caller's descriptor. */
-static cudnnStatus_t heuristics_result(const struct aw_dnn_descriptor *d, cudnnBackendDescriptor_t config)
+/* The one engine's configuration for the graph. */
+static cudnnStatus_t config_of(const struct aw_dnn_descriptor *graph, struct aw_dnn_descriptor *to)
 {
-    const struct aw_dnn_descriptor *graph = aw_dnn_attribute_descriptor(d, AW_DNN_ATTRIBUTE_ENGINEHEUR_OPERATION_GRAPH, 0);
-    struct aw_dnn_descriptor *to = descriptor_of(config);
     cudnnBackendDescriptor_t engine = NULL;
     const int64_t zero = 0;
-    if (!to || to->type != AW_DNN_DESCRIPTOR_ENGINECFG)
-        return CUDNN_STATUS_BAD_PARAM;
     attributes_drop(to);
     cudnnStatus_t status = awcudnn_cudnnBackendCreateDescriptor(AW_DNN_DESCRIPTOR_ENGINE, &engine);
     if (status == CUDNN_STATUS_SUCCESS)
@@ -407,6 +424,33 @@ static cudnnStatus_t heuristics_result(const struct aw_dnn_descriptor *d, cudnnB
         status = awcudnn_cudnnBackendFinalize(to);
     descriptor_unref(engine);
     return status;
+}
+
+/* The same, into the caller's descriptor. */
+static cudnnStatus_t heuristics_result(const struct aw_dnn_descriptor *d, cudnnBackendDescriptor_t config)
+{
+    struct aw_dnn_descriptor *to = descriptor_of(config);
+    if (!to || to->type != AW_DNN_DESCRIPTOR_ENGINECFG)
+        return CUDNN_STATUS_BAD_PARAM;
+    return config_of(aw_dnn_attribute_descriptor(d, AW_DNN_ATTRIBUTE_ENGINEHEUR_OPERATION_GRAPH, 0), to);
+}
+
+/* The plan's graph as text, as far as there is room for it. */
+static cudnnStatus_t plan_tell(const struct aw_dnn_descriptor *plan, int64_t requested, int64_t *ret_n, void *data)
+{
+    const struct aw_dnn_descriptor *config = aw_dnn_attribute_descriptor(plan, AW_DNN_ATTRIBUTE_EXECUTION_PLAN_ENGINE_CONFIG, 0);
+    const struct aw_dnn_descriptor *engine = aw_dnn_attribute_descriptor(config, AW_DNN_ATTRIBUTE_ENGINECFG_ENGINE, 0);
+    const struct aw_dnn_descriptor *graph = aw_dnn_attribute_descriptor(engine, AW_DNN_ATTRIBUTE_ENGINE_OPERATION_GRAPH, 0);
+    size_t n = 0;
+    char *text = graph ? aw_dnn_graph_tell(graph, &n) : NULL;
+    if (!text)
+        return graph ? CUDNN_STATUS_ALLOC_FAILED : CUDNN_STATUS_BAD_PARAM;
+    if (ret_n)
+        *ret_n = (int64_t)n;
+    if (data)
+        memcpy(data, text, (int64_t)n < requested ? n : (size_t)requested);
+    free(text);
+    return CUDNN_STATUS_SUCCESS;
 }
 
 enum { NOTE_GRAPHS = 3 }; /* CUDNN_BEHAVIOR_NOTE_SUPPORTS_CUDA_GRAPH_NATIVE_API */
@@ -451,7 +495,7 @@ static cudnnStatus_t attribute_get(const struct aw_dnn_attribute *a, int type, i
     if (!data || !n)
         return CUDNN_STATUS_SUCCESS;
     if (type != AW_DNN_BACKEND_DESCRIPTOR) {
-        memcpy(data, a->data, (size_t)n * type_size(type));
+        memcpy(data, a->data, (size_t)n * aw_dnn_backend_type_size(type));
         return CUDNN_STATUS_SUCCESS;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -493,6 +537,8 @@ cudnnStatus_t awcudnn_cudnnBackendGetAttribute(cudnnBackendDescriptor_t descript
             *ret_n = 1;
         return data && requested ? heuristics_result(d, *(cudnnBackendDescriptor_t *)data) : CUDNN_STATUS_SUCCESS;
     }
+    if (name == AW_DNN_ATTRIBUTE_EXECUTION_PLAN_JSON_REPRESENTATION)
+        return plan_tell(d, requested, ret_n, data);
     return attribute_get(aw_dnn_attribute(d, name), type, requested, ret_n, data);
 }
 

@@ -71,6 +71,12 @@ int aw_dnn_attribute_ints(const struct aw_dnn_descriptor *d, int name, int64_t t
 /* The program of an operation graph's operations, with one reference; graph.c. */
 cudnnStatus_t aw_dnn_graph_build(const struct aw_dnn_descriptor *d, struct aw_dnn_graph **ret_graph);
 void aw_dnn_graph_unref(struct aw_dnn_graph *graph);
+/* A finalized operation graph as text, owned by the caller, `*ret_n` bytes and a 0; NULL: memory is out.  And a graph that is
+ * made of such a text, with one reference: the public functions' statuses, BAD_PARAM where it is none.  plan_text.c. */
+char *aw_dnn_graph_tell(const struct aw_dnn_descriptor *graph, size_t *ret_n);
+cudnnStatus_t aw_dnn_graph_read(const char *text, size_t n, cudnnBackendDescriptor_t *ret_graph);
+/* Bytes of an element of a type (CUDNN_TYPE_...). */
+size_t aw_dnn_backend_type_size(int type);
 /* Is a tensor's descriptor complete, and can it be computed with?  Its shape. */
 cudnnStatus_t aw_dnn_graph_shape(const struct aw_dnn_descriptor *tensor, struct aw_dnn_shape *ret);
 

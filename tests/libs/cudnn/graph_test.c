@@ -252,6 +252,29 @@ static int plan_finish(descriptor graph, int mode, descriptor *ret)
     return 0;
 }
 
+/* A plan made of what another one tells of itself; every other plan is executed as such. */
+static descriptor plan_of_text(descriptor plan)
+{
+    descriptor again = make(D(EXECUTION_PLAN));
+    int64_t n = 0, got = 0, workspace = -1;
+    check(cudnnBackendGetAttribute(plan, A(EXECUTION_PLAN_JSON_REPRESENTATION), AW_DNN_CHAR, 0, &n, NULL) == 0 && n > 0,
+          "a plan's text");
+    char *text = calloc((size_t)n + 1, 1), *other = calloc((size_t)n + 1, 1);
+    check(cudnnBackendGetAttribute(plan, A(EXECUTION_PLAN_JSON_REPRESENTATION), AW_DNN_CHAR, n, &got, text) == 0 && got == n &&
+              text[n - 1] == '}',
+          "a plan's text: %ld of %ld", (long)got, (long)n);
+    set(again, A(EXECUTION_PLAN_HANDLE), AW_DNN_HANDLE, 1, &handle);
+    set(again, A(EXECUTION_PLAN_JSON_REPRESENTATION), AW_DNN_CHAR, n, text);
+    finish(again);
+    check(cudnnBackendGetAttribute(again, A(EXECUTION_PLAN_WORKSPACE_SIZE), AW_DNN_INT64, 1, &got, &workspace) == 0 &&
+              workspace == 0,
+          "workspace of a plan made of text");
+    check(cudnnBackendGetAttribute(again, A(EXECUTION_PLAN_JSON_REPRESENTATION), AW_DNN_CHAR, n, &got, other) == 0 && got > 0,
+          "a text of a plan made of text"); /* parts may come in another order */
+    free(text), free(other);
+    return again;
+}
+
 int cudaGraphCreate(void **graph, unsigned flags);
 int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
 int cudaGraphLaunch(void *exec, void *stream);
@@ -303,7 +326,7 @@ static void run(const char *what)
     if (check(status == 0, "%s: graph: status %d", what, status) &&
         check(plan_finish(graph, mode, &plan) == 0, "%s: plan", what)) {
         by_graph = !by_graph;
-        status = execute(plan);
+        status = execute(mode & 2 ? plan_of_text(plan) : plan);
         check(status == 0, "%s: execute: status %d", what, status);
     }
     cudaDeviceSynchronize();
@@ -954,6 +977,39 @@ static void random_numbers(void)
 
 /* ---- What is refused */
 
+/* Texts that are cut anywhere, or have another byte anywhere, are refused or are another plan; nothing else happens. */
+static void texts(void)
+{
+    static const int dim[] = { 1, 2, 3, 4 };
+    struct tensor x = tensor_make(CUDNN_DATA_FLOAT, ROWS, 4, dim), y = tensor_make(CUDNN_DATA_FLOAT, ROWS, 4, dim);
+    descriptor graph, plan = NULL;
+    char text[8192];
+    int64_t n = 0;
+    pointwise(AW_DNN_EXP, pointwise(AW_DNN_ABS, user(&x), NULL, NULL, between(4, dim)), NULL, NULL, user(&y));
+    check(graph_finish(&graph) == 0 && plan_finish(graph, 3, &plan) == 0 &&
+              cudnnBackendGetAttribute(plan, A(EXECUTION_PLAN_JSON_REPRESENTATION), AW_DNN_CHAR, sizeof text, &n, text) == 0 &&
+              n < (int64_t)sizeof text,
+          "a text of %ld bytes", (long)n);
+    int taken = 0;
+    for (int64_t i = 0; i < 2 * n; i++) {
+        descriptor again = NULL;
+        char kept = text[i / 2];
+        bool cut = i % 2;
+        cudnnBackendCreateDescriptor(D(EXECUTION_PLAN), &again);
+        text[i / 2] = cut ? kept : (char)(kept ^ (1 << i / 2 % 7));
+        cudnnBackendSetAttribute(again, A(EXECUTION_PLAN_JSON_REPRESENTATION), AW_DNN_CHAR, cut ? i / 2 : n, text);
+        int status = cudnnBackendFinalize(again);
+        taken += status == 0;
+        check(!cut || status == CUDNN_STATUS_BAD_PARAM, "a text of %ld bytes: status %d", (long)(i / 2), status);
+        text[i / 2] = kept;
+        cudnnBackendDestroyDescriptor(again);
+    }
+    check(taken < n / 2, "%d of %ld changed texts are plans", taken, (long)n);
+    n_ops = n_tensors = 0;
+    drop_all();
+    tensor_drop(&x), tensor_drop(&y);
+}
+
 static void refusals(void)
 {
     static const int dim[] = { 1, 2, 3, 4 };
@@ -994,9 +1050,6 @@ static void refusals(void)
     check(graph_finish(&graph) == 0 && plan_finish(graph, 3, &plan) == 0, "a plan");
     pointers[0] = NULL;
     check(execute(plan) == CUDNN_STATUS_BAD_PARAM, "a pack that lacks a tensor");
-    check(cudnnBackendGetAttribute(plan, A(EXECUTION_PLAN_JSON_REPRESENTATION), AW_DNN_CHAR, 0, &n, NULL) ==
-              CUDNN_STATUS_NOT_SUPPORTED,
-          "JSON");
     check(cudnnBackendSetAttribute(plan, A(EXECUTION_PLAN_HANDLE), AW_DNN_HANDLE, 1, &handle) == CUDNN_STATUS_NOT_INITIALIZED,
           "set too late");
     descriptor engine = make(D(ENGINE));
@@ -1030,6 +1083,7 @@ int main(int argc, char **argv)
     }
     resample();
     moves();
+    texts();
     refusals();
     cudnnDestroy(handle);
     return done();
