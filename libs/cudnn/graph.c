@@ -26,6 +26,17 @@ static cudnnStatus_t unsupported(const char *why)
 
 #define ATTR(name) AW_DNN_ATTRIBUTE_##name
 
+/* Could counts of elements, and bytes from the first to the last, not be told in 64 bits? */
+static bool too_large(const struct aw_dnn_shape *s)
+{
+    int64_t count = 1, extent = 1, run;
+    for (int i = 0; i < s->n; i++)
+        if (__builtin_mul_overflow(count, s->dim[i], &count) || __builtin_mul_overflow(s->dim[i] - 1, s->stride[i], &run) ||
+            __builtin_add_overflow(extent, run, &extent))
+            return true;
+    return count > INT64_MAX / 64 || extent > INT64_MAX / 64;
+}
+
 cudnnStatus_t aw_dnn_graph_shape(const struct aw_dnn_descriptor *tensor, struct aw_dnn_shape *ret)
 {
     int n = aw_dnn_attribute_ints(tensor, ATTR(TENSOR_DIMENSIONS), ret->dim, AW_DNN_DIMS);
@@ -37,6 +48,8 @@ cudnnStatus_t aw_dnn_graph_shape(const struct aw_dnn_descriptor *tensor, struct 
     for (int i = 0; i < n; i++)
         if (ret->dim[i] < 1 || ret->stride[i] < 0)
             return aw_dnn_fail(CUDNN_STATUS_BAD_PARAM, "a tensor's dimensions are positive and its strides not negative");
+    if (too_large(ret))
+        return aw_dnn_fail(CUDNN_STATUS_BAD_PARAM, "a tensor is larger than any memory");
     if (!aw_dnn_type_bits(ret->type)) {
         aw_say(CUDNN_GRAPH_TYPE, (int)ret->type);
         return aw_dnn_fail(CUDNN_STATUS_NOT_SUPPORTED_DATA_TYPE, "this data type is not implemented");

@@ -1026,6 +1026,12 @@ static void refusals(void)
     check(cudnnBackendFinalize(t) == CUDNN_STATUS_BAD_PARAM, "a tensor without anything");
     check(cudnnBackendGetAttribute(t, A(TENSOR_UNIQUE_ID), AW_DNN_INT64, 1, &n, &uid) == CUDNN_STATUS_NOT_INITIALIZED,
           "asked too early");
+    static const int64_t huge[] = { (int64_t)1 << 40, (int64_t)1 << 40 }, strides[] = { 1, 1 };
+    descriptor large = make(D(TENSOR));
+    set_int(large, A(TENSOR_DATA_TYPE), DATA_TYPE, type);
+    set(large, A(TENSOR_DIMENSIONS), AW_DNN_INT64, 2, huge), set(large, A(TENSOR_STRIDES), AW_DNN_INT64, 2, strides);
+    set(large, A(TENSOR_UNIQUE_ID), AW_DNN_INT64, 1, &uid);
+    check(cudnnBackendFinalize(large) == CUDNN_STATUS_BAD_PARAM, "a tensor larger than any memory");
     descriptor op = make(D(OPERATION_POINTWISE));
     check(cudnnBackendSetAttribute(op, A(OPERATION_POINTWISE_XDESC), AW_DNN_BACKEND_DESCRIPTOR, 1, &t) ==
               CUDNN_STATUS_BAD_PARAM_NOT_FINALIZED,
