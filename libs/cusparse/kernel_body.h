@@ -102,36 +102,63 @@ static void NAME(solve)(const struct aw_sparse_rows *a, struct aw_sparse_op op, 
         NAME(solve_column)(a, op, upper, unit, (T *)x->at + j * x->across, x->down);
 }
 
-/* A row as sums by column: `mark` has the row that a column was last met in. */
+/* A row as sums by column.  Where there are many more columns than a row can have terms, a column's place is one in a table of
+ * hashes, else the column itself; `mark` has the row that a place was last taken in, `key` the column that took it. */
 struct NAME(row) {
     T *sum;
-    int64_t *mark, *met, n_met;
+    int64_t *mark, *key, *met, n_met;
+    uint64_t mask; /* of a table of hashes; 0: there is none */
 };
 
-static bool NAME(row_init)(struct NAME(row) * r, int64_t cols)
+/* `most`: terms of any row. */
+static bool NAME(row_init)(struct NAME(row) * r, int64_t cols, int64_t most)
 {
+    enum { FEW = 1 << 16 };
     size_t n = (size_t)(cols ? cols : 1);
-    *r = (struct NAME(row)){ malloc(n * sizeof *r->sum), malloc(n * sizeof *r->mark), malloc(n * sizeof *r->met), 0 };
+    *r = (struct NAME(row)){ 0 };
+    if (cols > FEW && cols / 8 > most) {
+        for (n = 16; n < 2 * (size_t)most; n *= 2)
+            ;
+        r->mask = n - 1;
+    }
+    r->sum = malloc(n * sizeof *r->sum);
+    r->mark = malloc(n * sizeof *r->mark);
+    r->key = r->mask ? malloc(n * sizeof *r->key) : NULL;
+    r->met = malloc(n * sizeof *r->met);
     for (size_t j = 0; r->mark && j < n; j++)
         r->mark[j] = -1;
-    return r->sum && r->mark && r->met;
+    return r->sum && r->mark && r->met && (!r->mask || r->key);
 }
 
 static void NAME(row_free)(struct NAME(row) * r)
 {
     free(r->sum);
     free(r->mark);
+    free(r->key);
     free(r->met);
+}
+
+/* Column j's place in row i. */
+static inline int64_t NAME(row_place)(const struct NAME(row) * r, int64_t i, int64_t j)
+{
+    if (!r->mask)
+        return j;
+    uint64_t at = ((uint64_t)j * 0x9e3779b97f4a7c15u >> 20) & r->mask;
+    while (r->mark[at] == i && r->key[at] != j)
+        at = (at + 1) & r->mask;
+    r->key[at] = j;
+    return (int64_t)at;
 }
 
 static inline void NAME(row_add)(struct NAME(row) * r, int64_t i, int64_t j, T value)
 {
-    if (r->mark[j] != i) {
-        r->mark[j] = i;
+    int64_t at = NAME(row_place)(r, i, j);
+    if (r->mark[at] != i) {
+        r->mark[at] = i;
         r->met[r->n_met++] = j;
-        r->sum[j] = value;
+        r->sum[at] = value;
     } else {
-        r->sum[j] += value;
+        r->sum[at] += value;
     }
 }
 
@@ -143,18 +170,32 @@ static bool NAME(row_end)(struct NAME(row) * r, int64_t i, struct aw_sparse_buil
     qsort(r->met, (size_t)r->n_met, sizeof *r->met, compare_int64);
     for (int64_t k = 0; k < r->n_met; k++) {
         out->ind[out->nnz] = r->met[k];
-        ((T *)out->val)[out->nnz++] = r->sum[r->met[k]];
+        ((T *)out->val)[out->nnz++] = r->sum[NAME(row_place)(r, i, r->met[k])];
     }
     out->ptr[i + 1] = out->nnz;
     r->n_met = 0;
     return true;
 }
 
+/* The most products that a row of a b is the sum of. */
+static int64_t NAME(most_products)(const struct aw_sparse_rows *a, const struct aw_sparse_rows *b)
+{
+    const I *ap = a->ptr, *ai = a->ind, *bp = b->ptr;
+    int64_t most = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t n = 0;
+        for (int64_t p = ap[i] - a->base; p < (int64_t)ap[i + 1] - a->base; p++)
+            n += (int64_t)bp[ai[p] - a->base + 1] - (int64_t)bp[ai[p] - a->base];
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
 static bool NAME(multiply)(const struct aw_sparse_rows *a, const struct aw_sparse_rows *b, struct aw_sparse_built *out)
 {
     const I *ap = a->ptr, *ai = a->ind, *bp = b->ptr, *bi = b->ind;
     struct NAME(row) row;
-    bool good = built_init(out, a->rows) && NAME(row_init)(&row, b->cols);
+    bool good = built_init(out, a->rows) && NAME(row_init)(&row, b->cols, NAME(most_products)(a, b));
     if (!out->ptr)
         return false;
     for (int64_t i = 0; i < a->rows && good; i++) {
@@ -175,8 +216,14 @@ static bool NAME(add)(const struct aw_sparse_rows *a, const void *alpha, const s
 {
     const struct aw_sparse_rows *both[] = { a, b };
     const T scale[] = { *(const T *)alpha, *(const T *)beta };
+    const I *ap = a->ptr, *bp = b->ptr;
     struct NAME(row) row;
-    bool good = built_init(out, a->rows) && NAME(row_init)(&row, a->cols);
+    int64_t most = 0;
+    for (int64_t i = 0; i < a->rows; i++) {
+        int64_t n = (int64_t)ap[i + 1] - (int64_t)ap[i] + (int64_t)bp[i + 1] - (int64_t)bp[i];
+        most = n > most ? n : most;
+    }
+    bool good = built_init(out, a->rows) && NAME(row_init)(&row, a->cols, most);
     if (!out->ptr)
         return false;
     for (int64_t i = 0; i < a->rows && good; i++) {

@@ -450,6 +450,63 @@ static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n
     matrix_drop(&a), matrix_drop(&b);
 }
 
+/* A product with far more columns than memory could have room for, of which few are met: they lie 2^33 apart. */
+static void spgemm_wide(void)
+{
+    enum { M = 40, K = 30, COLUMNS = 97, PER_ROW = 6, MOST = M * COLUMNS };
+    const int64_t apart = ((int64_t)1 << 33) + 1;
+    static int64_t ap[M + 1], ai[M * PER_ROW], bp[K + 1], bi[K * PER_ROW], cp[M + 1], ci[MOST];
+    static double av[M * PER_ROW], bv[K * PER_ROW], cv[MOST], want[M][COLUMNS];
+    for (int i = 0; i < M; i++)
+        for (int e = 0; e < PER_ROW; e++)
+            ap[i + 1] = (i + 1) * PER_ROW, ai[i * PER_ROW + e] = (i + 5 * e) % K, av[i * PER_ROW + e] = 1 + (i * 3 + e) % 7;
+    for (int i = 0; i < K; i++)
+        for (int e = 0; e < PER_ROW; e++)
+            bp[i + 1] = (i + 1) * PER_ROW, bi[i * PER_ROW + e] = (i * 11 % 16 + e * 16) % COLUMNS * apart,
+                   bv[i * PER_ROW + e] = 1 + (i + e * 5) % 9;
+    for (int i = 0; i < M; i++)
+        for (int e = 0; e < PER_ROW; e++)
+            for (int f = 0, k = (int)ai[i * PER_ROW + e]; f < PER_ROW; f++)
+                want[i][bi[k * PER_ROW + f] / apart] += av[i * PER_ROW + e] * bv[k * PER_ROW + f];
+    const void *from[] = { ap, ai, av, bp, bi, bv };
+    const size_t sizes[] = { sizeof ap, sizeof ai, sizeof av, sizeof bp, sizeof bi, sizeof bv, sizeof cp, sizeof ci, sizeof cv };
+    void *at[9];
+    for (int i = 0; i < 9; i++) {
+        cudaMalloc(&at[i], sizes[i]);
+        if (i < 6)
+            cudaMemcpy(at[i], from[i], sizes[i], 1);
+    }
+    cusparseSpMatDescr_t a, b, c;
+    cusparseSpGEMMDescr_t descr;
+    double one = 1, zero = 0;
+    int64_t r, s, nnz = -1;
+    size_t size;
+    const int wide = CUSPARSE_INDEX_64I, type = CUDA_R_64F;
+    cusparseSetPointerMode(handle, 0);
+    cusparseCreateCsr(&a, M, K, M * PER_ROW, at[0], at[1], at[2], wide, wide, 0, type);
+    cusparseCreateCsr(&b, K, COLUMNS * apart, K * PER_ROW, at[3], at[4], at[5], wide, wide, 0, type);
+    cusparseCreateCsr(&c, M, COLUMNS * apart, 0, at[6], NULL, NULL, wide, wide, 0, type);
+    cusparseSpGEMM_createDescr(&descr);
+#define WIDE(name, ...) cusparseSpGEMM_##name(handle, 0, 0, &one, a, b, &zero, c, type, 0, descr, ##__VA_ARGS__)
+    if (check(WIDE(workEstimation, &size, room) == 0 && WIDE(compute, &size, room + PART) == 0 &&
+                  cusparseSpMatGetSize(c, &r, &s, &nnz) == 0 && nnz > 0 && nnz <= MOST &&
+                  cusparseCsrSetPointers(c, at[6], at[7], at[8]) == 0 && WIDE(copy) == 0,
+              "SpGEMM of many columns: %ld", (long)nnz)) {
+        cudaMemcpy(cp, at[6], sizeof cp, 2), cudaMemcpy(ci, at[7], sizeof ci, 2), cudaMemcpy(cv, at[8], sizeof cv, 2);
+        for (int i = 0; i < M; i++)
+            for (int64_t e = cp[i]; e < cp[i + 1]; e++) {
+                check(ci[e] % apart == 0 && (e == cp[i] || ci[e] > ci[e - 1]), "SpGEMM of many columns: column %ld", (long)ci[e]);
+                want[i][ci[e] / apart % COLUMNS] -= cv[e];
+            }
+        for (int i = 0; i < M * COLUMNS; i++)
+            check(want[i / COLUMNS][i % COLUMNS] == 0, "SpGEMM of many columns: [%d, %d]", i / COLUMNS, i % COLUMNS);
+    }
+    cusparseSpGEMM_destroyDescr(descr);
+    cusparseDestroySpMat(a), cusparseDestroySpMat(b), cusparseDestroySpMat(c);
+    for (int i = 0; i < 9; i++)
+        cudaFree(at[i]);
+}
+
 static void vectors(cudaDataType type, int wide, int base)
 {
     enum { N = 30, NNZ = 7 };
@@ -537,6 +594,7 @@ int main(int argc, char **argv)
     }
     spgemm(CUDA_R_64F, 0, 0, 1, 1, 1);
     spgemm(CUDA_R_64F, 0, 0, 3, 0, 4);
+    spgemm_wide();
     cudaFree(room);
     check(cusparseDestroy(handle) == 0, "destroy");
     return test_end("generic");
