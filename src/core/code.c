@@ -220,7 +220,7 @@ static void code_arrived(struct aw_func *func, const uint32_t block[3], enum aw_
 {
     struct aw_code *code = status == AW_OK ? calloc(1, sizeof *code) : NULL;
     if (status && !aw_core_exiting())
-        failure_tell(func->name, status, diags ?: "");
+        aw_say(KERNEL_QUICK_STAYS, func->name, aw_status_text(status), diags && *diags ? "\n" : "", diags ?: "");
     if (!code)
         return;
     code->func = func;

@@ -207,49 +207,67 @@ static enum aw_status job_take(struct aw_job *job, char **ret_bytes, size_t *ret
     return status;
 }
 
-/* Makes the quick form while the other is made.  *ret_quick: it is the one. */
-static enum aw_status quick_or_good(struct aw_func *func, struct aw_job *job, aw_job_arrived *arrived, bool *ret_quick,
-                                    char **ret_bytes, size_t *ret_size, char **ret_diags)
+/* The quick form, where a process is left for it; else why there is none. */
+static enum aw_status quick_make(struct aw_func *func, const struct aw_job *job, bool alone, char **ret_bytes, size_t *ret_size)
 {
-    char *bytes = NULL, *diags = NULL;
-    size_t size = 0;
-    bool other = aw_jit_pool_most() > 1; /* a process for it, beside the good form's */
-    enum aw_status status = !other ? AW_ERR_NOT_SUPPORTED
-                                   : aw_module_compile(func->module, func->index, job->block, AW_LINES_LOC, AW_TIER_QUICK, &bytes,
-                                                       &size, &diags);
-    bool quick = status == AW_OK;
-    if (!quick && other)
-        aw_trace("%s: %s", func->name, diags ? diags : "no quick form");
-    free(diags);
-    pthread_mutex_lock(&jobs.lock);
-    if (!quick)
-        wait_until_done(job, func->name);
-    *ret_quick = !job->done;
-    if (job->done) {
-        free(bytes);
-        status = job_take(job, ret_bytes, ret_size, ret_diags);
-    } else {
-        job->arrived = arrived;
-        job->other = func->jobs;
-        func->jobs = job;
-        *ret_bytes = bytes;
-        *ret_size = size;
-        *ret_diags = NULL;
+    char *diags = NULL;
+    enum aw_status status = AW_ERR_NOT_SUPPORTED;
+    if (alone || aw_jit_pool_most() > 1) {
+        status = aw_module_compile(func->module, func->index, job->block, AW_LINES_LOC, AW_TIER_QUICK, ret_bytes, ret_size,
+                                   &diags);
+        if (status)
+            aw_trace("%s: %s", func->name, diags ? diags : "no quick form");
     }
-    pthread_mutex_unlock(&jobs.lock);
+    free(diags);
     return status;
 }
 
+/* Makes the quick form while the other is made, or where that has failed.  *ret_quick: it is the one. */
+static enum aw_status quick_or_good(struct aw_func *func, struct aw_job *job, aw_job_arrived *arrived, bool failed,
+                                    bool *ret_quick, char **ret_bytes, size_t *ret_size, char **ret_diags)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    bool quick = quick_make(func, job, failed, &bytes, &size) == AW_OK;
+    pthread_mutex_lock(&jobs.lock);
+    if (!quick)
+        wait_until_done(job, func->name);
+    bool coming = !job->done;
+    if (coming) {
+        job->arrived = arrived;
+        job->other = func->jobs;
+        func->jobs = job;
+        job->refs++;
+    }
+    *ret_diags = NULL;
+    enum aw_status status = coming ? AW_OK : job_take(job, ret_bytes, ret_size, ret_diags);
+    pthread_mutex_unlock(&jobs.lock);
+    *ret_quick = coming || (quick && status);
+    if (!*ret_quick) {
+        free(bytes);
+        return status;
+    }
+    if (status)
+        arrived(func, job->block, status, NULL, 0, *ret_diags);
+    free(*ret_diags);
+    *ret_bytes = bytes;
+    *ret_size = size;
+    *ret_diags = NULL;
+    return AW_OK;
+}
+
+/* A good form that has failed is no answer yet: the quick one may do without what ended it. */
 static enum aw_status job_wait(struct aw_func *func, struct aw_job *job, aw_job_arrived *arrived, bool at_once, bool *ret_quick,
                                char **ret_bytes, size_t *ret_size, char **ret_diags)
 {
     pthread_mutex_lock(&jobs.lock);
     if (at_once)
         wait_for(job, PATIENCE_MS);
-    bool done = job->done;
-    enum aw_status status = done ? job_take(job, ret_bytes, ret_size, ret_diags) : AW_OK;
+    bool failed = job->done && job->status, good = job->done && !failed;
+    if (good)
+        (void)job_take(job, ret_bytes, ret_size, ret_diags);
     pthread_mutex_unlock(&jobs.lock);
-    return done ? status : quick_or_good(func, job, arrived, ret_quick, ret_bytes, ret_size, ret_diags);
+    return good ? AW_OK : quick_or_good(func, job, arrived, failed, ret_quick, ret_bytes, ret_size, ret_diags);
 }
 
 enum aw_status aw_tiers_compile(struct aw_func *func, const uint32_t block[3], aw_job_arrived *arrived, enum aw_tier *ret_tier,
@@ -269,7 +287,7 @@ enum aw_status aw_tiers_compile(struct aw_func *func, const uint32_t block[3], a
         status = job_wait(func, job, arrived, at_once, &quick, ret_bytes, ret_size, ret_diags);
     else if (!found)
         status = aw_module_compile(func->module, func->index, block, AW_LINES_LOC, AW_TIER_GOOD, ret_bytes, ret_size, ret_diags);
-    if (job && !quick)
+    if (job)
         job_unref(job);
     *ret_tier = quick ? AW_TIER_QUICK : AW_TIER_GOOD;
     return status;

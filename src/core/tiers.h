@@ -8,13 +8,13 @@
 
 #include "core/module.h"
 
-/* Called once, by another thread, when the good form has come after all: `bytes` only with AW_OK, `diags` may be NULL; both are
- * the caller's. */
+/* Called once, by another thread, when the good form has come after all, or cannot be made; what had failed before is told by
+ * whoever asked, the function's lock held.  `bytes` only with AW_OK, `diags` may be NULL; both are the caller's. */
 typedef void aw_job_arrived(struct aw_func *func, const uint32_t block[3], enum aw_status status, const char *bytes, size_t size,
                             const char *diags);
 
-/* As aw_module_compile, of the form that is there sooner: *ret_tier says which.  With the quick one `arrived` is told of the
- * other later; the function's lock is held. */
+/* As aw_module_compile, of the form that is there sooner, or of the only one that can be made: *ret_tier says which.  With the
+ * quick one `arrived` is told of the other; the function's lock is held. */
 enum aw_status aw_tiers_compile(struct aw_func *func, const uint32_t block[3], aw_job_arrived *arrived, enum aw_tier *ret_tier,
                                 char **ret_bytes, size_t *ret_size, char **ret_diags);
 /* The function goes: what is made for it is made all the same, for the cache, but nobody is told.  Waits where somebody is being

@@ -543,6 +543,39 @@ Test(tiers, the_good_is_waited_for_where_there_is_no_quick_one, .init = start_wi
     eq(fake.replaced, 0);
 }
 
+/* After so many milliseconds: at once, and while the launch waits for its quick form or runs it. */
+static void good_form_fails(unsigned after_ms)
+{
+    CUfunction f = kernel("add");
+    fake.good_ms = after_ms;
+    fake.good_status = AW_ERR_OS;
+    launch_block(f, 64, 1, 1);
+    cr_assert(fake.code_quick);
+    usleep(after_ms * 1000 + 50000);
+    launch_block(f, 64, 1, 1);
+    cr_assert(fake.code_quick);
+    ran(64, 1, 1, 2);
+    eq(fake.replaced, 0);
+}
+
+Test(tiers, quick_code_stays_where_the_good_fails_at_once, .init = start_with_tiers)
+{
+    good_form_fails(0);
+}
+
+Test(tiers, quick_code_stays_where_the_good_fails_later, .init = start_with_tiers)
+{
+    good_form_fails(400);
+}
+
+Test(tiers, a_launch_fails_where_neither_is_made, .init = start_with_tiers)
+{
+    CUfunction f = kernel("add");
+    fake.good_status = AW_ERR_NOT_SUPPORTED;
+    fake.quick_status = AW_ERR_NOT_SUPPORTED;
+    eq(awcu_cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+}
+
 Test(tiers, modules_go_while_the_good_is_made, .init = start_with_tiers)
 {
     CUmodule m;

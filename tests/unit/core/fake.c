@@ -518,6 +518,10 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
         usleep(fake.good_ms * 1000);
     if (quick && fake.quick_status)
         return (enum aw_status)fake.quick_status;
+    if (!quick && fake.good_status) {
+        *ret_diags = strdup("the compiler process was ended\n");
+        return (enum aw_status)fake.good_status;
+    }
     fake.opt_level = options->opt_level;
     memcpy(fake.block, options->block, sizeof fake.block);
     if (strcmp(name, "broken") == 0) {

@@ -24,6 +24,7 @@ extern struct fake {
     bool quick;             /* the device has quick code */
     unsigned good_ms;       /* what the good form of code takes to make */
     int quick_status;       /* of quick forms, for every kernel */
+    int good_status;        /* of good ones */
     /* Records. */
     int allocs, frees, host_allocs, host_frees, streams, events, objects, copies, fills, syncs, resets;
     int opens, compiles;    /* of the compiler */
