@@ -687,21 +687,22 @@ CUresult awcu_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
     }
 }
 
-/* Access from other devices is by peer access alone. */
+/* Memory is mapped for reading and writing or not at all. */
 CUresult awcu_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
     struct aw_pool *found = aw_pool_from(pool);
     if (!found || (count && !map))
         return CUDA_ERROR_INVALID_VALUE;
     for (size_t i = 0; i < count; i++) {
-        if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || !aw_device_find(map[i].location.id))
+        struct aw_device *device = aw_device_find(map[i].location.id);
+        bool open = map[i].flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device)
             return CUDA_ERROR_INVALID_VALUE;
-        if (map[i].location.id == found->device->ordinal) {
-            if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-                return CUDA_ERROR_INVALID_VALUE;
-        } else if (map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE) {
+        if (!open && map[i].flags != CU_MEM_ACCESS_FLAGS_PROT_NONE)
             return CUDA_ERROR_NOT_SUPPORTED;
-        }
+        enum aw_status status = aw_pool_open(found, device, open);
+        if (status)
+            return cu_result(status);
     }
     return CUDA_SUCCESS;
 }
@@ -709,8 +710,10 @@ CUresult awcu_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, 
 CUresult awcu_cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, const CUmemLocation *location)
 {
     struct aw_pool *found = aw_pool_from(memPool);
-    if (!found || !flags || !location || location->type != CU_MEM_LOCATION_TYPE_DEVICE || !aw_device_find(location->id))
+    const struct aw_device *device =
+        location && location->type == CU_MEM_LOCATION_TYPE_DEVICE ? aw_device_find(location->id) : NULL;
+    if (!found || !flags || !device)
         return CUDA_ERROR_INVALID_VALUE;
-    *flags = location->id == found->device->ordinal ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    *flags = aw_pool_is_open(found, device) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return CUDA_SUCCESS;
 }

@@ -398,6 +398,23 @@ enum aw_status aw_device_peer_attribute(const struct aw_device *device, const st
     return AW_OK;
 }
 
+/* As the provider has it, which knows of no pools: what either needs is on. */
+static enum aw_status peer_enable(struct aw_device *device, const struct aw_device *peer, bool on)
+{
+    int code = aw_provider->peer_enable ? aw_provider->peer_enable(device->native, peer->native, on) : AW_OK;
+    return code == AW_ERR_PEER_ENABLED ? AW_OK : aw_device_note(device, code); /* by somebody who shares the card with us */
+}
+
+enum aw_status aw_device_peer_pools(struct aw_device *device, const struct aw_device *peer)
+{
+    if (!aw_device_peer_can(device, peer))
+        return AW_ERR_NOT_SUPPORTED;
+    enum aw_status status = peer_enable(device, peer, true);
+    if (status == AW_OK)
+        __atomic_or_fetch(&device->pool_peers, (uint64_t)1 << peer->ordinal, __ATOMIC_ACQ_REL);
+    return status;
+}
+
 enum aw_status aw_device_peer_set(struct aw_device *device, const struct aw_device *peer, bool on)
 {
     if (device == peer) /* nor is a device a peer of its own */
@@ -408,9 +425,10 @@ enum aw_status aw_device_peer_set(struct aw_device *device, const struct aw_devi
         return on ? AW_ERR_PEER_ENABLED : AW_ERR_PEER_NOT_ENABLED;
     if (on && !aw_device_peer_can(device, peer))
         return AW_ERR_NOT_SUPPORTED;
-    int code = aw_provider->peer_enable ? aw_provider->peer_enable(device->native, peer->native, on) : AW_OK;
-    if (code && code != AW_ERR_PEER_ENABLED) /* by somebody who shares the card with us */
-        return aw_device_note(device, code);
+    bool stays = !on && __atomic_load_n(&device->pool_peers, __ATOMIC_ACQUIRE) & bit;
+    enum aw_status status = stays ? AW_OK : peer_enable(device, peer, on);
+    if (status)
+        return status;
     if (on)
         __atomic_or_fetch(&device->peers, bit, __ATOMIC_ACQ_REL);
     else

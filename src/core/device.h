@@ -26,6 +26,7 @@ struct aw_device {
     int fault;               /* sticky enum aw_status of the device, atomic; AW_OK */
     struct aw_ctx *primary;  /* made once, never freed */
     uint64_t peers;          /* bit n: access to device n was enabled */
+    uint64_t pool_peers;     /* bit n: some pool of device n is, or was, open to this one */
 };
 
 /* The provider that serves; valid after a successful aw_core_init. */
@@ -73,6 +74,9 @@ enum aw_status aw_device_peer_attribute(const struct aw_device *device, const st
 /* Begins or ends access.  AW_ERR_NOT_SUPPORTED where it cannot be, as of a device with itself,
  * AW_ERR_PEER_ENABLED, AW_ERR_PEER_NOT_ENABLED. */
 enum aw_status aw_device_peer_set(struct aw_device *device, const struct aw_device *peer, bool on);
+/* Makes memory of the peer's pools usable to the device, which need not have access to the rest.  AW_ERR_NOT_SUPPORTED as
+ * above. */
+enum aw_status aw_device_peer_pools(struct aw_device *device, const struct aw_device *peer);
 
 /* Records a status a provider call gave: when it is one of CUDA's sticky faults the device stays faulty until its reset.
  * Returns the status to report, unchanged or, for a device already faulty, the first fault. */

@@ -92,6 +92,26 @@ enum aw_status aw_pool_destroy(struct aw_pool *pool)
     return AW_OK;
 }
 
+bool aw_pool_is_open(const struct aw_pool *pool, const struct aw_device *device)
+{
+    return device == pool->device || __atomic_load_n(&pool->open_to, __ATOMIC_ACQUIRE) >> device->ordinal & 1;
+}
+
+enum aw_status aw_pool_open(struct aw_pool *pool, struct aw_device *device, bool open)
+{
+    uint64_t bit = (uint64_t)1 << device->ordinal;
+    if (device == pool->device)
+        return open ? AW_OK : AW_ERR_INVALID_VALUE;
+    enum aw_status status = open ? aw_device_peer_pools(device, pool->device) : AW_OK;
+    if (status)
+        return status;
+    if (open)
+        __atomic_or_fetch(&pool->open_to, bit, __ATOMIC_ACQ_REL);
+    else
+        __atomic_and_fetch(&pool->open_to, ~bit, __ATOMIC_ACQ_REL);
+    return AW_OK;
+}
+
 struct aw_pool *aw_pool_default(struct aw_device *device)
 {
     pthread_mutex_lock(&store_lock);

@@ -16,6 +16,7 @@ struct aw_pool {
     bool shared;                     /* other processes may have its memory */
     bool imported;                   /* another process's: nothing is allocated in it */
     uint64_t release_threshold;      /* bytes */
+    uint64_t open_to;                /* bit n: device n was given access, beside the pool's own */
     int reuse[3];                    /* follow event dependencies, opportunistic, internal dependencies: kept, not needed */
     uint64_t used, used_high, reserved_high; /* bytes, of what was asked for in multiples of 512 */
     uint64_t spare;                  /* bytes that blocks in use have beyond that */
@@ -45,6 +46,12 @@ enum aw_status aw_pool_pointer_get(uintptr_t address, struct aw_ipc_handle *ret_
 enum aw_status aw_pool_pointer_open(struct aw_ctx *ctx, struct aw_pool *pool, const struct aw_ipc_handle *handle,
                                     uintptr_t *ret_address);
 enum aw_status aw_pool_destroy(struct aw_pool *pool); /* AW_ERR_INVALID_VALUE for the default pool */
+
+/* May the device's kernels use the pool's memory?  Its own device's may. */
+bool aw_pool_is_open(const struct aw_pool *pool, const struct aw_device *device);
+/* Gives access to all of it, also what is allocated later, or takes it away.  AW_ERR_INVALID_VALUE: taken from its own device;
+ * AW_ERR_NOT_SUPPORTED: the two devices are no peers. */
+enum aw_status aw_pool_open(struct aw_pool *pool, struct aw_device *device, bool open);
 
 enum aw_status aw_pool_alloc(struct aw_pool *pool, struct aw_ctx *ctx, size_t size, struct aw_cstream *stream,
                              uintptr_t *ret_address);

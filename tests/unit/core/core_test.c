@@ -646,6 +646,60 @@ Test(memory, stream_ordered, .init = start_context)
     eq(awcu_cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
 }
 
+static CUmemAccess_flags access_of(CUmemoryPool pool, int device)
+{
+    CUmemAccess_flags flags = (CUmemAccess_flags)99;
+    CUmemLocation at = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device };
+    ok(awcu_cuMemPoolGetAccess(&flags, pool, &at));
+    return flags;
+}
+
+static void two_devices(bool peers)
+{
+    start();
+    fake.devices = 2;
+    fake.peers = peers;
+    ok(awcu_cuInit(0));
+}
+
+Test(memory, pool_is_open_to_a_peer)
+{
+    CUmemoryPool pool;
+    CUcontext own, peer;
+    CUmemAccessDesc map = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 },
+                            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    two_devices(true);
+    ok(awcu_cuDeviceGetDefaultMemPool(&pool, 0));
+    eq(access_of(pool, 0), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    eq(access_of(pool, 1), CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    ok(awcu_cuMemPoolSetAccess(pool, &map, 1));
+    eq(access_of(pool, 1), CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    eq(fake.peers_on, (uint64_t)1 << 8);
+    ok(awcu_cuDevicePrimaryCtxRetain(&own, 0));
+    ok(awcu_cuDevicePrimaryCtxRetain(&peer, 1));
+    ok(awcu_cuCtxSetCurrent(peer)); /* access to all memory is another matter: neither asked for nor ended by it */
+    eq(awcu_cuCtxDisablePeerAccess(own), CUDA_ERROR_PEER_ACCESS_NOT_ENABLED);
+    ok(awcu_cuCtxEnablePeerAccess(own, 0));
+    ok(awcu_cuCtxDisablePeerAccess(own));
+    eq(fake.peers_on, (uint64_t)1 << 8);
+    map.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+    ok(awcu_cuMemPoolSetAccess(pool, &map, 1));
+    eq(access_of(pool, 1), CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    map.location.id = 0;
+    eq(awcu_cuMemPoolSetAccess(pool, &map, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(memory, pool_is_not_open_to_a_device_that_is_no_peer)
+{
+    CUmemoryPool pool;
+    CUmemAccessDesc map = { .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 1 },
+                            .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    two_devices(false);
+    ok(awcu_cuDeviceGetDefaultMemPool(&pool, 0));
+    eq(awcu_cuMemPoolSetAccess(pool, &map, 1), CUDA_ERROR_NOT_SUPPORTED);
+    eq(access_of(pool, 1), CU_MEM_ACCESS_FLAGS_PROT_NONE);
+}
+
 /* A kept block serves a little less than its size: what is used is what was asked for, what is reserved stays. */
 Test(memory, pool_counts_what_was_asked_for, .init = start_context)
 {

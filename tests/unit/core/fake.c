@@ -339,6 +339,21 @@ static int f_copy_peer(int dst_dev, void *dst, int src_dev, const void *src, siz
     return f_copy(dst_dev, dst, src, size, AW_COPY_D2D, stream);
 }
 
+static int f_peer_access(int dev, int peer, bool *ret_can)
+{
+    (void)dev;
+    (void)peer;
+    *ret_can = fake.peers;
+    return AW_OK;
+}
+
+static int f_peer_enable(int dev, int peer, bool on)
+{
+    uint64_t bit = (uint64_t)1 << (8 * dev + peer);
+    fake.peers_on = on ? fake.peers_on | bit : fake.peers_on & ~bit;
+    return AW_OK;
+}
+
 /* ---- Code: an object is the shape of blocks it is for, and the name of its kernel. */
 
 struct aw_object {
@@ -423,6 +438,7 @@ const struct aw_provider fake_provider = {
     .device_sync = f_sync, .device_fault = f_fault, .device_reset = f_reset, .mem_alloc = f_alloc, .mem_free = f_free,
     .host_alloc = f_host_alloc, .host_free = f_host_free, .host_register = f_register, .host_unregister = f_unregister,
     .managed_alloc = f_alloc, .copy = f_copy, .copy3d = f_copy3d, .fill = f_fill, .copy_peer = f_copy_peer,
+    .peer_access = f_peer_access, .peer_enable = f_peer_enable,
     .stream_create = f_stream_create, .stream_destroy = f_stream_destroy, .stream_query = f_stream_query,
     .stream_sync = f_stream_sync, .stream_wait = f_stream_wait, .stream_callback = f_stream_callback,
     .event_create = f_event_create, .event_destroy = f_event_destroy, .event_record = f_event_record,

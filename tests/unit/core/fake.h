@@ -13,6 +13,8 @@
 
 extern struct fake {
     /* Switches. */
+    bool peers;             /* devices can be peers */
+    uint64_t peers_on;      /* bit 8 * device + peer: enabled by the provider's call */
     int devices;
     int open_status;
     bool held;              /* streams keep their work until something waits for it */
