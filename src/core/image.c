@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "core/memory.h"
 #include "core/module.h"
+#include "core/tiers.h"
 
 #define AW_ROOM "core"
 
@@ -503,6 +504,8 @@ bool aw_core_exiting(void)
 static void compilers_end(void)
 {
     atomic_store_explicit(&exiting, true, memory_order_relaxed);
+    if (!aw_core_forked()) /* the queue, and its lock, are the parent's */
+        aw_tiers_leave();
     aw_jit_shutdown();
 }
 

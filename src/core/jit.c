@@ -6,13 +6,18 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "cache/cache.h"
 #include "compiler_digest.h"
 #include "core/jit_pool.h"
 
 #define AW_ROOM "jit"
+
+enum { MOST_LEFT = 64 }; /* kernels for after the end */
 
 struct aw_jit_module {
     struct aw_hash128 hash; /* of the texts */
@@ -225,25 +230,32 @@ static bool call(struct aw_jit_process *process, const struct work *work, const 
     return true;
 }
 
+/* A module's texts as they are sent; `parts` has three for each, `heads` one. */
+static struct aw_jit_request open_request(const struct aw_jit_module *m, struct iovec *parts, struct aw_jit_text *heads)
+{
+    struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_OPEN, { m->hash.lo, m->hash.hi }, 0, (uint32_t)m->n_texts, 0 };
+    for (size_t i = 0; i < m->n_texts; i++) {
+        const struct aw_text *text = &m->texts[i];
+        heads[i] = (struct aw_jit_text){ text->len, (uint32_t)(text->name ? strlen(text->name) : 0), 0 };
+        parts[3 * i] = (struct iovec){ &heads[i], sizeof heads[i] };
+        parts[3 * i + 1] = (struct iovec){ (char *)(uintptr_t)text->name, heads[i].name_len };
+        parts[3 * i + 2] = (struct iovec){ (char *)(uintptr_t)text->ptr, text->len };
+        request.size += sizeof heads[i] + heads[i].name_len + text->len;
+    }
+    return request;
+}
+
 /* Sends the texts; the answer is the manifest.  False when the process is of no more use. */
 static bool call_open(struct aw_jit_process *process, const struct work *work, struct result *ret)
 {
     const struct aw_jit_module *m = work->module;
-    struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_OPEN, { m->hash.lo, m->hash.hi }, 0, (uint32_t)m->n_texts, 0 };
     struct iovec *parts = calloc(m->n_texts, 3 * sizeof *parts);
     struct aw_jit_text *heads = calloc(m->n_texts, sizeof *heads);
     bool sound = true;
     if (!parts || !heads) {
         *ret = (struct result){ .status = AW_ERR_OUT_OF_MEMORY };
     } else {
-        for (size_t i = 0; i < m->n_texts; i++) {
-            const struct aw_text *text = &m->texts[i];
-            heads[i] = (struct aw_jit_text){ text->len, (uint32_t)(text->name ? strlen(text->name) : 0), 0 };
-            parts[3 * i] = (struct iovec){ &heads[i], sizeof heads[i] };
-            parts[3 * i + 1] = (struct iovec){ (char *)(uintptr_t)text->name, heads[i].name_len };
-            parts[3 * i + 2] = (struct iovec){ (char *)(uintptr_t)text->ptr, text->len };
-            request.size += sizeof heads[i] + heads[i].name_len + text->len;
-        }
+        struct aw_jit_request request = open_request(m, parts, heads);
         struct aw_jit_reply reply;
         sound = call(process, work, &request, parts, (int)(3 * m->n_texts), &reply, ret);
         if (sound && ret->status == AW_OK)
@@ -254,13 +266,15 @@ static bool call_open(struct aw_jit_process *process, const struct work *work, s
     return sound;
 }
 
-static bool call_compile(struct aw_jit_process *process, const struct work *work, struct result *ret, bool *ret_unknown)
+/* `parts` are three; what they name lives as long as the work and *ret_head.  `keep`: whoever has gone meanwhile. */
+static struct aw_jit_request compile_request(const struct work *work, bool keep, struct aw_jit_options *ret_head,
+                                             struct iovec *parts)
 {
     const struct aw_jit_module *m = work->module;
     const struct aw_manifest *manifest = (const void *)m->manifest;
     const struct aw_compile_options *o = work->options;
     char *name = m->manifest + manifest->strings + work->kernel->name;
-    struct aw_jit_options head = {
+    *ret_head = (struct aw_jit_options){
         .target_len = (uint32_t)strlen(o->target),
         .kernel_len = (uint32_t)strlen(name),
         .opt_level = o->opt_level,
@@ -269,18 +283,26 @@ static bool call_compile(struct aw_jit_process *process, const struct work *work
         .warps_per_vector = o->warps_per_vector,
         .lines = o->lines,
     };
-    memcpy(head.more, o->reserved, sizeof head.more);
-    if (background && work->cached) {
-        head.keep = 1;
-        head.key[0] = work->key.lo;
-        head.key[1] = work->key.hi;
+    memcpy(ret_head->more, o->reserved, sizeof ret_head->more);
+    if (keep) {
+        ret_head->keep = 1;
+        ret_head->key[0] = work->key.lo;
+        ret_head->key[1] = work->key.hi;
     }
-    aw_jit_pool_keep(process, head.keep);
+    parts[0] = (struct iovec){ ret_head, sizeof *ret_head };
+    parts[1] = (struct iovec){ (char *)(uintptr_t)o->target, ret_head->target_len };
+    parts[2] = (struct iovec){ name, ret_head->kernel_len };
     struct aw_jit_request request = { AW_JIT_MAGIC, AW_JIT_COMPILE, { m->hash.lo, m->hash.hi }, 0, 0, 0 };
-    request.size = sizeof head + head.target_len + head.kernel_len;
-    struct iovec parts[3] = { { &head, sizeof head },
-                              { (char *)(uintptr_t)o->target, head.target_len },
-                              { name, head.kernel_len } };
+    request.size = sizeof *ret_head + ret_head->target_len + ret_head->kernel_len;
+    return request;
+}
+
+static bool call_compile(struct aw_jit_process *process, const struct work *work, struct result *ret, bool *ret_unknown)
+{
+    struct aw_jit_options head;
+    struct iovec parts[3];
+    struct aw_jit_request request = compile_request(work, background && work->cached, &head, parts);
+    aw_jit_pool_keep(process, head.keep);
     struct aw_jit_reply reply;
     bool sound = call(process, work, &request, parts, 3, &reply, ret);
     *ret_unknown = sound && ret->status != AW_OK && (reply.flags & AW_JIT_UNKNOWN_MODULE);
@@ -317,6 +339,7 @@ static void make_object(const struct work *work, struct result *ret)
     bool sound = call_compile(process, work, ret, &unknown);
     if (unknown) {
         free(ret->diags);
+        aw_jit_pool_keep(process, false); /* what is long to send is not to be broken into (aw_jit_process_leave) */
         struct result opened;
         sound = call_open(process, work, &opened);
         if (opened.status != AW_OK) {
@@ -503,7 +526,56 @@ enum aw_status aw_jit_compile(struct aw_jit_module *module, uint32_t kernel, con
     return status;
 }
 
+/* ---- What is left to be done after the end ---- */
+
+static struct {
+    int file;                            /* -1: none */
+    unsigned n;
+    const struct aw_jit_module *module;  /* whose texts were written last */
+    bool failed;
+} left = { .file = -1 };
+
+static bool write_parts(const struct aw_jit_request *request, const struct iovec *parts, size_t n)
+{
+    bool ok = aw_fd_write_all(left.file, request, sizeof *request);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = aw_fd_write_all(left.file, parts[i].iov_base, parts[i].iov_len);
+    return ok;
+}
+
+static bool leave_module(const struct aw_jit_module *module)
+{
+    struct iovec *parts = calloc(module->n_texts, 3 * sizeof *parts);
+    struct aw_jit_text *heads = calloc(module->n_texts, sizeof *heads);
+    bool ok = parts && heads;
+    if (ok) {
+        struct aw_jit_request request = open_request(module, parts, heads);
+        ok = write_parts(&request, parts, 3 * module->n_texts);
+    }
+    free(parts);
+    free(heads);
+    left.module = module;
+    return ok;
+}
+
+void aw_jit_leave(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options)
+{
+    const struct aw_manifest_kernel *k = kernel_at(module, kernel);
+    struct work work = { .key = object_key(k, options), .module = module, .kernel = k, .options = options };
+    struct aw_jit_options head;
+    struct iovec parts[3];
+    if (!is_cached(options) || left.failed || left.n++ >= MOST_LEFT)
+        return;
+    if (left.file < 0)
+        left.file = memfd_create("anywarp-left", MFD_CLOEXEC);
+    struct aw_jit_request request = compile_request(&work, true, &head, parts);
+    left.failed = left.file < 0 || (module != left.module && !leave_module(module)) || !write_parts(&request, parts, 3);
+}
+
 void aw_jit_shutdown(void)
 {
-    aw_jit_pool_shutdown();
+    aw_jit_pool_shutdown(left.failed ? -1 : left.file);
+    if (left.file >= 0)
+        close(left.file);
+    left.file = -1;
 }

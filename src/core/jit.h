@@ -41,7 +41,12 @@ bool aw_jit_find(struct aw_jit_module *module, uint32_t kernel, const struct aw_
  * for a while, and puts it into the cache. */
 void aw_jit_in_background(void);
 
-/* Ends all compiler processes started by this process, but for those at work in the background; called at exit. */
+/* Notes what has not been begun: one of the compiler's processes does it after aw_jit_shutdown, for a while, and puts it into the
+ * cache.  By one thread, before that call. */
+void aw_jit_leave(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options);
+
+/* Ends all compiler processes started by this process, but for those at work in the background, and one for what was left; called
+ * at exit. */
 void aw_jit_shutdown(void);
 
 #endif

@@ -199,9 +199,26 @@ void aw_jit_pool_give(struct aw_jit_process *process, bool sound)
     pthread_mutex_unlock(&pool.lock);
 }
 
-void aw_jit_pool_shutdown(void)
+/* The lock is held.  Leaves the file to a process that has nothing to do, or lives on anyway; that one stays. */
+static void leave(int left)
+{
+    for (struct aw_jit_process **link = &pool.idle, *p; (p = *link); link = &p->next)
+        if (aw_jit_process_usable(p) && aw_jit_process_leave(p, left)) {
+            *link = p->next;
+            pool.n--;
+            aw_jit_process_abandon(p);
+            return;
+        }
+    for (struct aw_jit_process *p = pool.busy; p; p = p->next)
+        if (p->keep && aw_jit_process_leave(p, left))
+            return;
+}
+
+void aw_jit_pool_shutdown(int left)
 {
     pthread_mutex_lock(&pool.lock);
+    if (left >= 0)
+        leave(left);
     while (pool.idle) {
         struct aw_jit_process *next = pool.idle->next;
         aw_jit_process_stop(pool.idle);

@@ -21,8 +21,9 @@ void aw_jit_pool_note(struct aw_jit_process *process, struct aw_hash128 module);
 /* Its request, while it serves one, is to be done even if this program ends: shutting down leaves the process alone then. */
 void aw_jit_pool_keep(struct aw_jit_process *process, bool keep);
 
-/* Ends all processes; the requests under way fail.  Later calls start new ones. */
-void aw_jit_pool_shutdown(void);
+/* Ends all processes; the requests under way fail.  Later calls start new ones.  `left`: a file of requests that one of the
+ * processes is to do after this program's end (AW_JIT_LEAVE); -1: none. */
+void aw_jit_pool_shutdown(int left);
 
 /* Has the pool take part in fork(), and the user's locks with it: `prepare` before the pool's lock is taken, the others
  * after it is free again.  To be called before anything else here; later calls change nothing but the hooks. */

@@ -254,6 +254,20 @@ void aw_jit_process_stop(struct aw_jit_process *process)
     aw_jit_process_abandon(process);
 }
 
+bool aw_jit_process_leave(const struct aw_jit_process *process, int file)
+{
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr head;
+    } control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+    struct aw_jit_request request = { .magic = AW_JIT_MAGIC, .op = AW_JIT_LEAVE };
+    struct iovec part = { &request, sizeof request };
+    struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+    memcpy(CMSG_DATA(&control.head), &file, sizeof file);
+    return fd_is_ours(&process->socket) &&
+           sendmsg(process->socket.fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof request;
+}
+
 bool aw_jit_process_usable(const struct aw_jit_process *process)
 {
     if (!fd_is_ours(&process->socket) || !fd_is_ours(&process->control) || !fd_is_ours(&process->err))

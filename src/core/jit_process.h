@@ -52,6 +52,10 @@ void aw_jit_process_stop(struct aw_jit_process *process);
 /* Ends it and no more: the exchange under way in another thread fails. */
 void aw_jit_process_kill(const struct aw_jit_process *process);
 
+/* Leaves it the requests in a file, AW_JIT_LEAVE; it is to live on when this program ends.  Also while another thread has sent it
+ * a request, whole.  False when it is gone. */
+bool aw_jit_process_leave(const struct aw_jit_process *process, int file);
+
 /* Frees without ending it: after fork() the process belongs to the parent. */
 void aw_jit_process_abandon(struct aw_jit_process *process);
 

@@ -14,7 +14,7 @@
 
 #define AW_JIT_MAGIC 0x314a5741u /* "AWJ1" */
 /* Raise it with every change to this file. */
-#define AW_JIT_PROTOCOL 2u
+#define AW_JIT_PROTOCOL 3u
 
 enum { AW_JIT_FD_SOCKET = 3, AW_JIT_FD_CONTROL = 4 };
 
@@ -30,9 +30,11 @@ struct aw_jit_hello {
     uint32_t reserved;
 };
 
-enum aw_jit_op { AW_JIT_OPEN = 1, AW_JIT_COMPILE = 2 };
+enum aw_jit_op { AW_JIT_OPEN = 1, AW_JIT_COMPILE = 2, AW_JIT_LEAVE = 3 };
 
-/* OPEN: n_texts times (struct aw_jit_text, name, text).  COMPILE: struct aw_jit_options, target, kernel name. */
+/* OPEN: n_texts times (struct aw_jit_text, name, text).  COMPILE: struct aw_jit_options, target, kernel name.  LEAVE: nothing
+ * but a descriptor (SCM_RIGHTS) of a file of such requests, and no answer: once the client has gone they are done for the cache,
+ * each COMPILE with `keep`. */
 struct aw_jit_request {
     uint32_t magic, op;
     uint64_t module[2]; /* hash of the texts */

@@ -293,6 +293,14 @@ enum aw_status aw_tiers_compile(struct aw_func *func, const uint32_t block[3], a
     return status;
 }
 
+void aw_tiers_leave(void)
+{
+    pthread_mutex_lock(&jobs.lock);
+    for (struct aw_job *job; (job = queue_take());) /* which nobody frees: the program ends */
+        aw_jit_leave(aw_image_jit(job->image), job->index, &job->options);
+    pthread_mutex_unlock(&jobs.lock);
+}
+
 void aw_tiers_forget(struct aw_func *func)
 {
     pthread_mutex_lock(&jobs.lock);

@@ -21,4 +21,7 @@ enum aw_status aw_tiers_compile(struct aw_func *func, const uint32_t block[3], a
  * told, so its lock must not be held. */
 void aw_tiers_forget(struct aw_func *func);
 
+/* At the program's end: what has not been begun is left to a compiler process. */
+void aw_tiers_leave(void);
+
 #endif

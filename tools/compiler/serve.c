@@ -32,6 +32,8 @@ struct kept_module {
 
 struct server {
     int socket;
+    int left;      /* a file of requests for when the client has gone; -1: none */
+    bool leaving;  /* it is what `socket` is */
     uint64_t clock;
     struct kept_module kept[KEPT_MODULES];
 };
@@ -89,6 +91,8 @@ static bool answer(struct server *server, uint32_t op, int status, uint32_t flag
         size = 0;
     }
     struct aw_jit_reply reply = { AW_JIT_MAGIC, op, (uint32_t)status, flags, size, diags_size };
+    if (server->leaving)
+        return true;
     return aw_fd_write_all(server->socket, &reply, sizeof reply) && aw_fd_write_all(server->socket, bytes, size) &&
            aw_fd_write_all(server->socket, diags, diags_size);
 }
@@ -188,23 +192,25 @@ static bool serve_open(struct server *server, const struct aw_jit_request *reque
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t done;
-    bool busy, gone; /* something of the kind is being made; nobody is there to take it */
+    bool gone;                                   /* nobody is there to take it */
+    enum { READING, SERVING, KEEPING } doing;    /* what is served ends with the client, what is kept does not */
 } rest = { .lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER };
 
 static void rest_begin(const struct aw_jit_options *head)
 {
     pthread_mutex_lock(&rest.lock);
-    rest.busy = head->keep;
+    rest.doing = head->keep ? KEEPING : SERVING;
     pthread_mutex_unlock(&rest.lock);
 }
 
-static void rest_end(const struct aw_jit_options *head, const char *object, size_t size)
+static void rest_end(const struct server *server, const struct aw_jit_options *head, const char *object, size_t size)
 {
     const struct aw_hash128 key = { .lo = head->key[0], .hi = head->key[1] };
     pthread_mutex_lock(&rest.lock);
-    if (rest.busy && rest.gone && object)
+    if (rest.doing == KEEPING && (rest.gone || server->leaving) && object)
         aw_cache_store(aw_cache_default(), AW_CACHE_OBJECT, key, object, size);
-    rest.busy = false;
+    if (!server->leaving)
+        rest.doing = READING;
     pthread_cond_signal(&rest.done);
     pthread_mutex_unlock(&rest.lock);
 }
@@ -216,14 +222,32 @@ static time_t seconds_of(clockid_t clock)
     return now.tv_sec;
 }
 
+/* Has another program made it meanwhile? */
+static bool is_made(const struct aw_jit_options *head)
+{
+    const struct aw_hash128 key = { .lo = head->key[0], .hi = head->key[1] };
+    char *bytes;
+    size_t size;
+    bool made = aw_cache_load(aw_cache_default(), AW_CACHE_OBJECT, key, &bytes, &size);
+    if (made)
+        free(bytes);
+    return made;
+}
+
+/* The lock is held.  The end of the socket is read at once, unless a child of the client's still has the other one. */
+static bool rests(time_t since)
+{
+    return rest.doing == KEEPING || (rest.doing == READING && seconds_of(CLOCK_MONOTONIC) - since < 2);
+}
+
 void aw_compiler_serve_rest(unsigned seconds)
 {
     time_t used = seconds_of(CLOCK_PROCESS_CPUTIME_ID), begin = seconds_of(CLOCK_MONOTONIC);
     pthread_mutex_lock(&rest.lock);
     rest.gone = true;
-    if (rest.busy)
+    if (rest.doing != SERVING)
         (void)!nice(10);
-    while (rest.busy && seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used < (time_t)seconds &&
+    while (rests(begin) && seconds_of(CLOCK_PROCESS_CPUTIME_ID) - used < (time_t)seconds &&
            seconds_of(CLOCK_MONOTONIC) - begin < (time_t)seconds * 10) {
         struct timespec until;
         clock_gettime(CLOCK_REALTIME, &until);
@@ -245,6 +269,8 @@ static bool serve_compile(struct server *server, const struct aw_jit_request *re
     const char *kernel = target ? take(&cursor, head.kernel_len) : NULL;
     if (!kernel || cursor.left != 0)
         return broken("lengths of names");
+    if (server->leaving && is_made(&head))
+        return true;
     struct aw_compiler_module *module = find_module(server, request->module);
     if (!module)
         return answer(server, request->op, AW_ERR_NOT_FOUND, AW_JIT_UNKNOWN_MODULE, NULL, 0, NULL);
@@ -266,7 +292,7 @@ static bool serve_compile(struct server *server, const struct aw_jit_request *re
         struct aw_kernel_info info;
         rest_begin(&head);
         status = aw_compiler_compile(module, kernel_z, &options, AW_EMIT_CODE_OBJECT, &object, &size, &info, &diags);
-        rest_end(&head, status == AW_OK ? object : NULL, size);
+        rest_end(server, &head, status == AW_OK ? object : NULL, size);
     }
     bool ok = answer(server, request->op, status, 0, object, status == AW_OK ? size : 0, diags);
     free(target_z);
@@ -293,28 +319,57 @@ static bool serve_request(struct server *server, const struct aw_jit_request *re
         ok = serve_open(server, request, bytes);
     else if (ok && request->op == AW_JIT_COMPILE)
         ok = serve_compile(server, request, bytes);
-    else if (ok)
+    else if (ok && (request->op != AW_JIT_LEAVE || server->left < 0 || server->leaving))
         ok = broken("operation");
     free(bytes);
     return ok;
 }
 
 /* True when a request's head was read; false at the end, *ret_clean tells whether between two requests. */
-static bool read_request(int socket, struct aw_jit_request *ret_request, bool *ret_clean)
+static bool read_request(struct server *server, struct aw_jit_request *ret_request, bool *ret_clean)
 {
-    ssize_t n = recv(socket, ret_request, sizeof *ret_request, MSG_WAITALL);
+    union {
+        char bytes[CMSG_SPACE(sizeof(int))];
+        struct cmsghdr head;
+    } control;
+    struct iovec part = { ret_request, sizeof *ret_request };
+    struct msghdr msg = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control };
+    ssize_t n = recvmsg(server->socket, &msg, MSG_WAITALL | MSG_CMSG_CLOEXEC);
+    const struct cmsghdr *sent = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+    if (sent && sent->cmsg_type == SCM_RIGHTS && sent->cmsg_len == CMSG_LEN(sizeof(int)) && server->left < 0)
+        memcpy(&server->left, CMSG_DATA(sent), sizeof(int));
     *ret_clean = n == 0;
     return n == (ssize_t)sizeof *ret_request;
 }
 
+/* Does what the client has left, from the file's beginning. */
+static void serve_left(struct server *server)
+{
+    struct aw_jit_request request;
+    pthread_mutex_lock(&rest.lock);
+    rest.doing = KEEPING;
+    pthread_mutex_unlock(&rest.lock);
+    server->leaving = true;
+    server->socket = server->left;
+    if (lseek(server->left, 0, SEEK_SET) == 0)
+        while (aw_fd_read_all(server->left, &request, sizeof request) && serve_request(server, &request))
+            ;
+    close(server->left);
+}
+
 int aw_compiler_serve(int socket)
 {
-    struct server server = { .socket = socket };
+    struct server server = { .socket = socket, .left = -1 };
     struct aw_jit_hello hello = { AW_JIT_MAGIC, AW_JIT_PROTOCOL, AW_COMPILER_ABI, 0 };
     struct aw_jit_request request;
     bool ok = aw_fd_write_all(socket, &hello, sizeof hello), clean = false;
-    while (ok && read_request(socket, &request, &clean))
+    while (ok && read_request(&server, &request, &clean))
         ok = serve_request(&server, &request);
+    if (!ok) /* nobody takes an answer: something may have been left for all that */
+        while (server.left < 0 && read_request(&server, &request, &clean) && request.op == AW_JIT_LEAVE)
+            ;
+    if (server.left >= 0)
+        serve_left(&server);
     for (int i = 0; i < KEPT_MODULES; i++)
         aw_compiler_close(server.kept[i].module);
     return ok && clean ? 0 : 1;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "../fatbin/make_fatbin.h"
 #include "abi/cuda_util.h"
+#include "core/tiers.h"
 #include "fake.h"
 
 #define eq(a, b) cr_assert_eq((long long)(a), (long long)(b), "%s is %lld, not %s", #a, (long long)(a), #b)
@@ -574,6 +575,21 @@ Test(tiers, a_launch_fails_where_neither_is_made, .init = start_with_tiers)
     fake.good_status = AW_ERR_NOT_SUPPORTED;
     fake.quick_status = AW_ERR_NOT_SUPPORTED;
     eq(awcu_cuLaunchKernel(f, 1, 1, 1, 64, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+}
+
+/* Nine shapes, of which the last is one for many: more than there are processes for. */
+Test(tiers, what_was_not_begun_is_left, .init = start_with_tiers)
+{
+    CUfunction f = kernel("add");
+    fake.good_ms = 2000;
+    for (unsigned i = 1; i <= 9; i++)
+        launch_block(f, 32 * i, 1, 1);
+    cr_assert_str_empty(fake.left);
+    aw_tiers_leave();
+    cr_assert_str_eq(fake.left, "add");
+    fake.left[0] = '\0';
+    aw_tiers_leave(); /* once */
+    cr_assert_str_empty(fake.left);
 }
 
 Test(tiers, modules_go_while_the_good_is_made, .init = start_with_tiers)

@@ -569,6 +569,12 @@ unsigned aw_jit_pool_most(void)
     return 2;
 }
 
+void aw_jit_leave(struct aw_jit_module *module, uint32_t kernel, const struct aw_compile_options *options)
+{
+    (void)options;
+    snprintf(fake.left, sizeof fake.left, "%s", module->strings + module->kernels[kernel].name);
+}
+
 void aw_jit_shutdown(void)
 {
 }

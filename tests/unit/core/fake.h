@@ -29,6 +29,7 @@ extern struct fake {
     int good_status;        /* of good ones */
     /* Records. */
     int allocs, frees, host_allocs, host_frees, streams, events, objects, copies, fills, syncs, resets;
+    char left[64];          /* the kernel that was left for after the end */
     int opens, compiles;    /* of the compiler */
     int texts;              /* in the last open */
     int launches;

@@ -682,6 +682,66 @@ Test(jit, more_modules_than_a_process_keeps)
     }
 }
 
+static bool cached_within(struct aw_jit_module *module, uint32_t kernel, double seconds)
+{
+    struct aw_compile_options options = { .target = "host:test", .opt_level = 3, .block = { 7 } };
+    char *bytes;
+    size_t size;
+    for (double end = now() + seconds; now() < end; usleep(10000))
+        if (aw_jit_find(module, kernel, &options, &bytes, &size)) {
+            free(bytes);
+            return true;
+        }
+    return false;
+}
+
+/* A crash among what was left ends the rest; "crash" comes first in a module's order of names, so it is left last here. */
+Test(jit, what_is_left_is_made_after_the_end)
+{
+    struct aw_compile_options options = { .target = "host:test", .opt_level = 3, .block = { 7 } };
+    struct aw_jit_module *m = open_text("crash slow-a slow-b"), *other = open_text("x y");
+    aw_jit_leave(m, 1, &options);
+    aw_jit_leave(m, 2, &options);
+    aw_jit_leave(other, 1, &options);
+    aw_jit_leave(m, 0, &options);
+    cr_assert(!cached_within(m, 1, 0.5), "nothing is made before the end");
+    aw_jit_shutdown();
+    cr_assert(cached_within(other, 1, 20) && cached_within(m, 1, 1) && cached_within(m, 2, 1));
+    cr_assert(!cached_within(other, 0, 0.1) && !cached_within(m, 0, 0.5));
+    aw_jit_close(m);
+    aw_jit_close(other);
+}
+
+static void *compile_slowly(void *module)
+{
+    aw_jit_in_background();
+    char *bytes, *diags = NULL;
+    (void)try_compile(module, "slow", 7, &bytes, &diags);
+    free(bytes);
+    free(diags);
+    return NULL;
+}
+
+/* The only process that the program has is at work on something that lives on. */
+Test(jit, what_is_left_follows_what_was_begun)
+{
+    struct aw_compile_options options = { .target = "host:test", .opt_level = 3, .block = { 7 } };
+    struct aw_jit_module *m = open_text("slow z");
+    pid_t program = fork();
+    if (program == 0) {
+        pthread_t thread;
+        m = open_text("slow z ");
+        if (pthread_create(&thread, NULL, compile_slowly, m) == 0)
+            usleep(200000);
+        aw_jit_leave(m, 1, &options);
+        aw_jit_shutdown();
+        _exit(0);
+    }
+    cr_assert(waitpid(program, NULL, 0) == program);
+    cr_assert(cached_within(m, 0, 20) && cached_within(m, 1, 20));
+    aw_jit_close(m);
+}
+
 Test(jit, without_a_cache)
 {
     setenv("ANYWARP_CACHE", "0", 1);
