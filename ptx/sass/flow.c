@@ -476,7 +476,9 @@ static bool one(struct sass_lift *l, const struct sass_insn *i, uint32_t context
                   sass_raw(l, &i->opnd[i->op == SASS_WARPSYNC ? SASS_B : SASS_A]).s);
     sass_handle_copy(l, i);
     sass_defer_begin(l, i);
-    emit(l, i);
+    sass_quotient_before(l, i);
+    if (!sass_quotient_end(l, i))
+        emit(l, i);
     if (l->deferring)
         sass_defer_end(l, i);
     else
@@ -651,6 +653,7 @@ enum { STACK = 8192 }; /* bytes, where how deep calls go no one says */
 bool sass_flow(struct sass_lift *l)
 {
     find_leaders(l);
+    sass_find_quotients(l);
     sass_find_jumps(l);
     sass_find_masks(l);
     sass_find_apart(l);

@@ -20,6 +20,7 @@ static bool decode(struct sass_lift *l)
     l->members = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->passed = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->apart = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->quotient_of = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->no_return = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->here = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->in_step = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);

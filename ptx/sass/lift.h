@@ -106,6 +106,19 @@ struct sass_quad {
     unsigned n;
 };
 
+/* A quotient, reciprocal or root that is made in steps (quotients.c): computed before the instruction `at`, whose operands are a
+ * and b; `end` writes it, and `branch` leads around the slow way. */
+struct sass_quotient {
+    uint32_t at, end, branch;
+    const char *op;              /* "div.rn.f32" */
+    bool wide, two;              /* of 64 bits; there is a b */
+    struct sass_operand a, b;
+    struct sass_text value;
+};
+
+/* What an instruction is to one. */
+enum { SASS_QUOTIENT_AT = 1, SASS_QUOTIENT_END = 2, SASS_QUOTIENT_BRANCH = 4 };
+
 /* Where an instruction comes from (lines.c). */
 struct sass_line {
     uint32_t file, line; /* number of the file in the text, from 1 on; 0: nothing is known */
@@ -139,6 +152,10 @@ struct sass_lift {
     uint8_t *passed;             /* of a NOP that waits: what it waits for has been waited for */
     struct sass_rounds *rounds;  /* NULL until something asks (rounds.c) */
     uint8_t *apart;              /* of a barrier: lanes of a warp may come to it one after the other */
+
+    struct sass_quotient *quotients; /* n_quotients */
+    uint32_t n_quotients;
+    uint8_t *quotient_of;        /* of an instruction: SASS_QUOTIENT_ */
 
     /* Control flow (flow.c). */
     uint8_t *leader;             /* a block begins at this instruction */
@@ -417,6 +434,17 @@ bool sass_nop_waits(const struct sass_lift *l, const struct sass_insn *i);
 /* How many instructions from k on are a loop that stands for one atomic operation; 0: they are none. */
 uint32_t sass_swap_loop(const struct sass_lift *l, uint32_t k);
 void sass_emit_swap_loop(struct sass_lift *l, uint32_t k);
+
+/* Is it this operation, without a guard and with no modifier but the four (NULL: none) that the caller knows? */
+bool sass_is_plain(const struct sass_insn *i, unsigned op, const enum sass_field known[4]);
+/* Does something other than instruction `from` jump to instruction k? */
+bool sass_is_entered(const struct sass_lift *l, uint32_t k, uint32_t from);
+
+/* ---- Quotients, reciprocals and roots (quotients.c) */
+void sass_find_quotients(struct sass_lift *l);
+/* Before an instruction's own text; in place of it: true when it has made that. */
+void sass_quotient_before(struct sass_lift *l, const struct sass_insn *i);
+bool sass_quotient_end(struct sass_lift *l, const struct sass_insn *i);
 
 /* ---- Functions of the code (functions.c) */
 /* The target of a call that no register says; false where one does, and of functions of the device runtime. */

@@ -45,6 +45,8 @@ bool sass_asks_together(const struct sass_lift *l, const struct sass_insn *i)
 enum sass_way sass_way_of(const struct sass_lift *l, const struct sass_insn *i)
 {
     bool served = l->served[i->offset / SASS_INSN_SIZE];
+    if (l->quotient_of[i->offset / SASS_INSN_SIZE] & SASS_QUOTIENT_BRANCH)
+        return SASS_WAY_TAKEN;
     if (!sass_is_question(l, i))
         return SASS_WAY_EITHER;
     if (branch_kind(l, i) == BRANCH_DIV) /* leads to the serving code; .CONV leads past it */

@@ -23,8 +23,7 @@ struct swap_loop {
     enum sass_slot addend; /* of the addition: what is added */
 };
 
-/* Is it this operation, without a guard and with no modifier but the four that its emitter knows? */
-static bool is_plain(const struct sass_insn *i, unsigned op, const enum sass_field known[4])
+bool sass_is_plain(const struct sass_insn *i, unsigned op, const enum sass_field known[4])
 {
     bool looked[SASS_FIELDS] = { false };
     for (unsigned k = 0; known && k < 4; k++)
@@ -48,8 +47,7 @@ static bool overlap(const struct sass_operand *a, const struct sass_operand *b)
     return a->kind == SASS_REG && b->kind == SASS_REG && a->reg != SASS_RZ && a->reg < b->reg + nb && b->reg < a->reg + na;
 }
 
-/* Does something other than instruction `from` jump to instruction k? */
-static bool is_entered(const struct sass_lift *l, uint32_t k, uint32_t from)
+bool sass_is_entered(const struct sass_lift *l, uint32_t k, uint32_t from)
 {
     for (uint32_t at = 0; at < l->n; at++) {
         uint32_t n, to;
@@ -70,7 +68,7 @@ static bool is_sum(const struct sass_insn *i, const struct sass_operand *d, cons
 {
     const struct sass_operand *o = i->opnd;
     unsigned found = 0;
-    if (!is_plain(i, SASS_IADD3, NULL) || !is_register(&o[SASS_D], d->reg))
+    if (!sass_is_plain(i, SASS_IADD3, NULL) || !is_register(&o[SASS_D], d->reg))
         return false;
     for (int s = SASS_A; s <= SASS_C; s++) {
         bool plain = !o[s].neg && !o[s].abs && !o[s].inv;
@@ -88,7 +86,7 @@ static bool is_sum(const struct sass_insn *i, const struct sass_operand *d, cons
 static bool is_sum_before(const struct sass_lift *l, uint32_t k, uint32_t end, const struct sass_operand *mem,
                           const struct sass_operand *sum)
 {
-    if (sum->ureg != SASS_RZ || mem->ureg == SASS_RZ || sum->value != mem->value || is_entered(l, k, end))
+    if (sum->ureg != SASS_RZ || mem->ureg == SASS_RZ || sum->value != mem->value || sass_is_entered(l, k, end))
         return false;
     for (uint32_t at = k; at > 0; at--) {
         const struct sass_insn *i = &l->insns[at - 1];
@@ -118,7 +116,7 @@ static bool adds(struct swap_loop *s)
 {
     const struct sass_operand *o = s->i[ADD].opnd, *old = &s->i[LOAD].opnd[SASS_D], *d = &o[SASS_D];
     enum sass_slot second = s->wide ? SASS_C : SASS_B;
-    if (!is_plain(&s->i[ADD], s->wide ? SASS_DADD : SASS_FADD, NULL))
+    if (!sass_is_plain(&s->i[ADD], s->wide ? SASS_DADD : SASS_FADD, NULL))
         return false;
     s->addend = is_register(&o[second], old->reg) ? SASS_A : second;
     const struct sass_operand *sum = &o[s->addend == SASS_A ? second : SASS_A], *addend = &o[s->addend];
@@ -131,7 +129,7 @@ static bool swaps(const struct swap_loop *s)
     const struct sass_operand *o = s->i[SWAP].opnd, *old = &s->i[LOAD].opnd[SASS_D], *sum = &s->i[ADD].opnd[SASS_D];
     unsigned type = s->i[SWAP].mod[SASS_F_ATYPE];
     static const enum sass_field known[4] = { SASS_F_CAS, SASS_F_ATYPE, SASS_F_SCALE, SASS_F_SCALE };
-    return is_plain(&s->i[SWAP], SASS_ATOMS, known) && s->i[SWAP].mod[SASS_F_CAS] == SASS_CAS_CAST_SPIN &&
+    return sass_is_plain(&s->i[SWAP], SASS_ATOMS, known) && s->i[SWAP].mod[SASS_F_CAS] == SASS_CAS_CAST_SPIN &&
            (type == SASS_ATYPE_64) == s->wide && (s->wide || !type || type == SASS_ATYPE_U32) &&
            is_register(&o[SASS_B], old->reg) && is_register(&o[SASS_C], sum->reg) && sass_writes(&o[SASS_D]) &&
            !overlap(&o[SASS_D], old) && !overlap(&o[SASS_D], &s->i[ADD].opnd[s->addend]);
@@ -142,7 +140,7 @@ static bool compares(const struct sass_insn *i, unsigned reg, int64_t value, con
 {
     const struct sass_operand *o = i->opnd;
     static const enum sass_field known[4] = { SASS_F_CMP, SASS_F_TYPE, SASS_F_BOOL, SASS_F_EX };
-    return is_plain(i, SASS_ISETP, known) && i->mod[SASS_F_CMP] == SASS_CMP_EQ && i->mod[SASS_F_BOOL] == SASS_BOOL_AND &&
+    return sass_is_plain(i, SASS_ISETP, known) && i->mod[SASS_F_CMP] == SASS_CMP_EQ && i->mod[SASS_F_BOOL] == SASS_BOOL_AND &&
            !i->mod[SASS_F_EX] == !low && sass_writes(&o[SASS_P]) && !sass_writes(&o[SASS_Q]) && is_register(&o[SASS_A], reg) &&
            is_number(&o[SASS_B], value) && sass_is_true(&o[SASS_S]) &&
            (!low || (o[SASS_U].kind == SASS_PRED && o[SASS_U].reg == low->reg && !o[SASS_U].inv));
@@ -153,7 +151,7 @@ static bool leads_back(const struct sass_lift *l, const struct sass_insn *i, con
     struct sass_insn plain = *i;
     plain.guard = SASS_PT;
     plain.guard_inv = false;
-    return is_plain(&plain, SASS_BRA, NULL) && i->guard == p->reg && i->guard_inv && !i->guard_uniform &&
+    return sass_is_plain(&plain, SASS_BRA, NULL) && i->guard == p->reg && i->guard_inv && !i->guard_uniform &&
            (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S])) && !sass_is_question(l, i) &&
            i->opnd[SASS_J].kind == SASS_TARGET && i->opnd[SASS_J].value == (int64_t)to * SASS_INSN_SIZE;
 }
@@ -170,9 +168,10 @@ static struct swap_loop find(const struct sass_lift *l, uint32_t k)
         if (l->leader[at])
             return none;
     const struct sass_operand *swapped = &s.i[SWAP].opnd[SASS_D], *low = &s.i[COMPARE].opnd[SASS_P];
-    bool found = is_plain(s.i, SASS_LDS, known) && (s.wide || s.i->mod[SASS_F_SIZE] == SASS_SIZE_32) && adds(&s) && swaps(&s) &&
-                 !overlap(&s.i->opnd[SASS_M], &s.i->opnd[SASS_D]) && !overlap(&s.i->opnd[SASS_M], &s.i[ADD].opnd[SASS_D]) &&
-                 !overlap(&s.i->opnd[SASS_M], swapped) && compares(&s.i[COMPARE], swapped->reg, 1, NULL) &&
+    bool found = sass_is_plain(s.i, SASS_LDS, known) && (s.wide || s.i->mod[SASS_F_SIZE] == SASS_SIZE_32) && adds(&s) &&
+                 swaps(&s) && !overlap(&s.i->opnd[SASS_M], &s.i->opnd[SASS_D]) &&
+                 !overlap(&s.i->opnd[SASS_M], &s.i[ADD].opnd[SASS_D]) && !overlap(&s.i->opnd[SASS_M], swapped) &&
+                 compares(&s.i[COMPARE], swapped->reg, 1, NULL) &&
                  (!s.wide || compares(&s.i[COMPARE_HIGH], swapped->reg + 1u, 0, low)) && same_place(l, k, end) &&
                  !overlap(&s.i[SWAP].opnd[SASS_M], &s.i->opnd[SASS_D]) && !overlap(&s.i[SWAP].opnd[SASS_M], swapped) &&
                  !overlap(&s.i[SWAP].opnd[SASS_M], &s.i[ADD].opnd[SASS_D]) &&
