@@ -118,11 +118,26 @@ bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_
     return true;
 }
 
-static void lead(struct sass_lift *l, int64_t offset)
+static void enter(struct sass_lift *l, uint32_t index, uint32_t from)
+{
+    l->leader[index] = 1;
+    l->last_entry[index] = from > l->last_entry[index] ? from : l->last_entry[index];
+    l->first_entry[index] = from < l->first_entry[index] ? from : l->first_entry[index];
+}
+
+/* Of instruction `from`. */
+static void lead(struct sass_lift *l, int64_t offset, uint32_t from)
 {
     uint32_t index;
     if (sass_target_index(l, offset, &index))
-        l->leader[index] = 1;
+        enter(l, index, from);
+}
+
+/* From anywhere. */
+static void enter_outside(struct sass_lift *l, uint32_t index)
+{
+    enter(l, index, 0);
+    enter(l, index, l->n);
 }
 
 /* Words of offset, flags, count, targets. */
@@ -146,29 +161,32 @@ const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset
 
 static void find_leaders(struct sass_lift *l)
 {
+    for (uint32_t k = 0; k < l->n; k++)
+        l->first_entry[k] = l->n;
     for (uint32_t s = 0; s < l->cubin->n_symbols; s++) {
         uint32_t place;
         if (sass_place_of(l, s, 0, &place))
-            l->leader[place / SASS_INSN_SIZE] = 1;
+            enter_outside(l, place / SASS_INSN_SIZE);
     }
     for (uint32_t k = 0; k < l->n_parts; k++)
-        l->leader[l->parts[k].first] = 1;
+        enter_outside(l, l->parts[k].first);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_insn *i = &l->insns[k];
         switch (i->op) {
         case SASS_BRA:
-            lead(l, i->opnd[SASS_J].value);
+            lead(l, i->opnd[SASS_J].value, k);
             break;
         case SASS_CALL:
             if (i->opnd[SASS_J].kind == SASS_TARGET)
-                lead(l, i->opnd[SASS_J].value);
-            lead(l, (int64_t)i->offset + SASS_INSN_SIZE);
+                lead(l, i->opnd[SASS_J].value, k);
+            if (k + 1 < l->n)
+                enter_outside(l, k + 1);
             break;
         case SASS_BRX: case SASS_BRXU: {
             uint32_t n;
             const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
             for (uint32_t t = 0; t < n; t++)
-                lead(l, targets[t]);
+                lead(l, targets[t], k);
             break;
         }
         default: break;
@@ -574,10 +592,10 @@ static bool instruction(struct sass_lift *l, const struct sass_insn *i, uint32_t
 static void block(struct sass_lift *l, uint32_t b)
 {
     uint32_t context = l->blocks[b].context;
+    sass_carry_forget(l);
     for (;;) {
         l->blocks[b].emitted = true;
         aw_buf_printf(&l->body, "$B%" PRIu32 ":\n", b);
-        sass_carry_forget(l);
         sass_known_forget(l);
         l->here_mask.s[0] = 0;
         l->quad.on = false;
@@ -599,6 +617,7 @@ static void block(struct sass_lift *l, uint32_t b)
             sass_fail(l, "code that runs past its end");
             return;
         }
+        sass_carry_enter(l, k);
         b = block_at(l, k, context);
         if (l->blocks[b].emitted) {
             jump(l, b, "");

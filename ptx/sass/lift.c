@@ -12,6 +12,8 @@ static bool decode(struct sass_lift *l)
         return false;
     l->insns = AW_NEW_ARRAY(&l->arena, struct sass_insn, l->n + 1);
     l->leader = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->first_entry = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
+    l->last_entry = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
     l->mask_of = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
     l->is_mask = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->asks = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);

@@ -159,6 +159,7 @@ struct sass_lift {
 
     /* Control flow (flow.c). */
     uint8_t *leader;             /* a block begins at this instruction */
+    uint32_t *first_entry, *last_entry; /* of it: which instructions jump there; n and 0: none do */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
     uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere
@@ -328,6 +329,8 @@ uint64_t sass_function_address(uint32_t symbol);
 /* ---- Sums of 64 bits (values.c).  The first ones are called after the low words' instruction has been looked at and before it
  * writes; the last three for that of the high words: true when they have made its text. */
 void sass_carry_forget(struct sass_lift *l);
+/* Control goes on into a block that begins at instruction k. */
+void sass_carry_enter(struct sass_lift *l, uint32_t k);
 void sass_carry_after(struct sass_lift *l, const struct sass_insn *i);
 void sass_carry_add(struct sass_lift *l, const struct sass_insn *i);
 void sass_carry_lea(struct sass_lift *l, const struct sass_insn *i);

@@ -2,8 +2,8 @@
  *
  * The first instruction is lifted as it stands and remembered under the predicate that has its carry.  When a second one adds the
  * high words with that carry, while neither the predicate nor the low result has changed, both words are written again from one
- * 64-bit sum: the low word gets the value that it has.  What then has no use the compiler drops.  Within a block only, and
- * without guards. */
+ * 64-bit sum: the low word gets the value that it has.  What then has no use the compiler drops.  Without guards, and in code
+ * that follows the first instruction and that control enters by it alone: branches may lead past parts of it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
@@ -17,6 +17,17 @@ static struct sass_carry *carry_of(struct sass_lift *l, const struct sass_operan
 void sass_carry_forget(struct sass_lift *l)
 {
     memset(l->carries, 0, sizeof l->carries);
+}
+
+/* What was remembered at an instruction that all come by: none jumps here but from behind it. */
+void sass_carry_enter(struct sass_lift *l, uint32_t k)
+{
+    bool entered = l->first_entry[k] < l->n || l->last_entry[k];
+    for (int c = 0; c < 16; c++) {
+        struct sass_carry *carry = &l->carries[c / 8][c % 8];
+        if (entered && (l->first_entry[k] <= carry->offset / SASS_INSN_SIZE || l->last_entry[k] >= k))
+            carry->valid = false;
+    }
 }
 
 static bool touches(const struct sass_operand *written, uint8_t kind, unsigned reg)
