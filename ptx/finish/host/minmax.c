@@ -10,7 +10,7 @@
 
 typedef LLVMValueRef V;
 
-enum { MAX_STEPS = 200, MAX_PHIS = 16 };
+enum { MAX_STEPS = 400, MAX_PHIS = 16, MAX_FOUND = 64 };
 
 /* A search through what a value is made of. */
 struct minmax_search {
@@ -18,6 +18,8 @@ struct minmax_search {
     int steps;
     V phis[MAX_PHIS]; /* taken for granted while what comes into them is looked at */
     int n_phis;
+    V found[MAX_FOUND]; /* selections that hold, as far as the phis do: chains ask for each of them twice */
+    int n_found;
 };
 
 static bool holds(struct minmax_search *s, V v);
@@ -48,11 +50,25 @@ static bool scalar_holds(V v, bool signalling)
     return signalling && LLVMIsAConstantInt(bits) && (LLVMConstIntGetZExtValue(bits) >> (wide ? 51 : 22) & 1);
 }
 
+/* Of an integer that holds a number's bits. */
+static bool bits_hold(V v, bool signalling)
+{
+    unsigned width = LLVMGetIntTypeWidth(LLVMTypeOf(v));
+    if (!LLVMIsAConstantInt(v) || (width != 32 && width != 64))
+        return false;
+    unsigned long long bits = LLVMConstIntGetZExtValue(v), quiet = 1ull << (width == 64 ? 51 : 22),
+                       most = width == 64 ? 0x7ffull << 52 : 0xffull << 23;
+    bool nan = (bits & most) == most && (bits & (2 * quiet - 1));
+    return !nan || (signalling && bits & quiet);
+}
+
 static bool constant_holds(V v, bool signalling)
 {
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(v));
     if (LLVMIsPoison(v) || LLVMIsNull(v))
         return true;
+    if (kind == LLVMIntegerTypeKind)
+        return bits_hold(v, signalling);
     if (kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind)
         return LLVMIsAConstantFP(v) && scalar_holds(v, signalling);
     if (kind != LLVMVectorTypeKind || LLVMIsAConstantExpr(v))
@@ -68,7 +84,7 @@ static bool constant_holds(V v, bool signalling)
 /* When one turns out wrong, what was found by its help is forgotten with it. */
 static bool phi_holds(struct minmax_search *s, V phi)
 {
-    int at = s->n_phis;
+    int at = s->n_phis, found = s->n_found;
     for (int i = 0; i < at; i++)
         if (s->phis[i] == phi)
             return true;
@@ -78,6 +94,7 @@ static bool phi_holds(struct minmax_search *s, V phi)
     for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
         if (!holds(s, LLVMGetIncomingValue(phi, i))) {
             s->n_phis = at;
+            s->n_found = found;
             return false;
         }
     return true;
@@ -101,9 +118,30 @@ static bool call_holds(struct minmax_search *s, V call)
 static bool select_holds(struct minmax_search *s, V select)
 {
     V cond = LLVMGetOperand(select, 0), x = s->signalling ? NULL : asked(cond);
+    for (int i = 0; i < s->n_found; i++)
+        if (s->found[i] == select)
+            return true;
     if (!holds(s, LLVMGetOperand(select, 2)))
         return false;
-    return (LLVMIsConstant(cond) && LLVMIsNull(cond)) || (x && holds(s, x)) || holds(s, LLVMGetOperand(select, 1));
+    bool good = (LLVMIsConstant(cond) && LLVMIsNull(cond)) || (x && holds(s, x)) || holds(s, LLVMGetOperand(select, 1));
+    if (good && s->n_found < MAX_FOUND)
+        s->found[s->n_found++] = select;
+    return good;
+}
+
+/* Of as many parts, of the same width: machine code that was lifted has floats in registers of integers. */
+static bool keeps_parts(V cast)
+{
+    LLVMTypeRef type[2] = { LLVMTypeOf(cast), LLVMTypeOf(LLVMGetOperand(cast, 0)) };
+    unsigned n[2] = { 1, 1 };
+    for (int k = 0; k < 2; k++)
+        if (LLVMGetTypeKind(type[k]) == LLVMVectorTypeKind) {
+            n[k] = LLVMGetVectorSize(type[k]);
+            type[k] = LLVMGetElementType(type[k]);
+        }
+    bool narrow = LLVMGetTypeKind(type[0]) == LLVMFloatTypeKind || LLVMGetTypeKind(type[1]) == LLVMFloatTypeKind,
+         wide = LLVMGetTypeKind(type[0]) == LLVMDoubleTypeKind || LLVMGetTypeKind(type[1]) == LLVMDoubleTypeKind;
+    return n[0] == n[1] && narrow != wide;
 }
 
 static bool holds(struct minmax_search *s, V v)
@@ -125,6 +163,8 @@ static bool holds(struct minmax_search *s, V v)
         return holds(s, LLVMGetOperand(v, 0)) && holds(s, LLVMGetOperand(v, 1));
     case LLVMFreeze: case LLVMFNeg: case LLVMExtractElement: /* a frozen lane that was poison may be anything, here as before */
         return holds(s, LLVMGetOperand(v, 0));
+    case LLVMBitCast:
+        return keeps_parts(v) && holds(s, LLVMGetOperand(v, 0));
     case LLVMSIToFP: case LLVMUIToFP:
         return true;
     case LLVMFAdd: case LLVMFSub: case LLVMFMul: case LLVMFDiv: case LLVMFPExt: case LLVMFPTrunc:
