@@ -73,6 +73,8 @@ static LLVMValueRef whole(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
 {
     if (LLVMIsAConstantInt(lo) && LLVMIsAConstantInt(hi))
         return LLVMConstInt(p->i64, LLVMConstIntGetZExtValue(hi) << 32 | LLVMConstIntGetZExtValue(lo), 0);
+    if (is_op(hi, LLVMAShr) && operand(hi, 0) == lo && is_number(operand(hi, 1), 31)) /* before LLVM takes a part's sign */
+        return LLVMBuildSExt(p->builder, lo, p->i64, "");
     if (is_funnel(lo, hi)) {
         LLVMValueRef w = whole(p, operand(lo, 0), operand(hi, 0));
         return w ? LLVMBuildShl(p->builder, w, LLVMBuildZExt(p->builder, operand(lo, 1), p->i64, ""), "") : NULL;
