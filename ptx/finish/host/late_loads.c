@@ -1,0 +1,93 @@
+/* Loads of straight-line code come just before the first instruction that needs them, and what leads to their addresses before
+ * them: machine code that was lifted.  NVIDIA's assembler loads long before, as a card's memory is far away and its registers are
+ * many.  Here registers are few; and neighbouring warps go together only where their values fit into them (unroll_jam.c).
+ *
+ *   x0 = load; x1 = load; .. a = fma(x0, y, a); a = fma(x1, ..)   becomes   x0 = load; a = fma(x0, y, a); x1 = load; ..
+ *
+ * No load goes past what may write memory, or waits for others.  Within a block only. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/host/host.h"
+#include "lower/copy.h"
+
+enum { MAX_WAY = 1000 }; /* instructions that one goes past */
+
+static bool is_plain_load(LLVMValueRef x)
+{
+    return LLVMIsALoadInst(x) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
+}
+
+/* Of one value, which takes no register beside it. */
+static bool is_step(LLVMValueRef x)
+{
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMAdd:
+    case LLVMShl:
+    case LLVMMul: return LLVMIsConstant(LLVMGetOperand(x, 1));
+    case LLVMGetElementPtr: return LLVMGetNumOperands(x) == 2 && LLVMIsConstant(LLVMGetOperand(x, 1));
+    case LLVMIntToPtr:
+    case LLVMBitCast:
+    case LLVMZExt:
+    case LLVMSExt:
+    case LLVMTrunc:
+    case LLVMAddrSpaceCast: return true;
+    default: return false;
+    }
+}
+
+static bool uses(LLVMValueRef user, LLVMValueRef x)
+{
+    for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(user); k++)
+        if (LLVMGetOperand(user, k) == x)
+            return true;
+    return false;
+}
+
+static bool may_write(LLVMValueRef x)
+{
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMStore:
+    case LLVMFence:
+    case LLVMAtomicRMW:
+    case LLVMAtomicCmpXchg: return true;
+    case LLVMLoad: return !is_plain_load(x);
+    case LLVMCall: return ptx_host_touches(x, PTX_HOST_READS | PTX_HOST_WRITES);
+    default: return false;
+    }
+}
+
+/* Where it may come to stand: before what needs it. */
+static LLVMValueRef place_of(LLVMValueRef x)
+{
+    bool load = LLVMIsALoadInst(x);
+    LLVMValueRef at = LLVMGetNextInstruction(x);
+    for (int n = 0; n < MAX_WAY && !LLVMIsATerminatorInst(at) && !uses(at, x) && !(load && may_write(at)); n++)
+        at = LLVMGetNextInstruction(at);
+    return at;
+}
+
+/* From the end on: what needs an instruction is where it will be. */
+static void in_block(LLVMBuilderRef b, LLVMBasicBlockRef bb)
+{
+    LLVMValueRef x = LLVMGetBasicBlockTerminator(bb);
+    for (LLVMValueRef before; x; x = before) {
+        before = LLVMGetPreviousInstruction(x);
+        if (!LLVMIsAPHINode(x) && !LLVMIsATerminatorInst(x) && (is_plain_load(x) || is_step(x))) {
+            LLVMValueRef at = place_of(x);
+            if (at != LLVMGetNextInstruction(x))
+                ptx_move_before(b, x, at);
+        }
+    }
+}
+
+int ptx_run_late_loads(struct ptx_pipeline *pipe)
+{
+    LLVMModuleRef m = *pipe->module;
+    if (!pipe->lifted && !ptx_pass_forced(pipe, PTX_PASS_LATE_LOADS))
+        return AW_OK;
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m));
+    for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            in_block(b, bb);
+    LLVMDisposeBuilder(b);
+    return AW_OK;
+}
