@@ -283,6 +283,11 @@ struct aw_cache *aw_cache_default(void)
     return &default_cache;
 }
 
+bool aw_cache_stores(const struct aw_cache *cache)
+{
+    return cache->dir && !__atomic_load_n(&cache->off, __ATOMIC_RELAXED);
+}
+
 /* ---- Loading ---- */
 
 /* The file's path, or the directory's where the file would lie; false when it would be cut. */

@@ -31,6 +31,9 @@ struct aw_cache;
  * Never NULL; lives as long as the process. */
 struct aw_cache *aw_cache_default(void);
 
+/* Is there a directory that what is stored goes to, as far as is known yet? */
+bool aw_cache_stores(const struct aw_cache *cache);
+
 /* Bytes, with an optional K, M or G of 1024: "500M".  False when the text is something else. */
 bool aw_cache_size(const char *text, uint64_t *ret_size);
 

@@ -301,7 +301,8 @@ static bool call_compile(struct aw_jit_process *process, const struct work *work
 {
     struct aw_jit_options head;
     struct iovec parts[3];
-    struct aw_jit_request request = compile_request(work, background && work->cached, &head, parts);
+    bool keep = background && work->cached && aw_cache_stores(aw_cache_default());
+    struct aw_jit_request request = compile_request(work, keep, &head, parts);
     aw_jit_pool_keep(process, head.keep);
     struct aw_jit_reply reply;
     bool sound = call(process, work, &request, parts, 3, &reply, ret);
@@ -564,7 +565,7 @@ void aw_jit_leave(struct aw_jit_module *module, uint32_t kernel, const struct aw
     struct work work = { .key = object_key(k, options), .module = module, .kernel = k, .options = options };
     struct aw_jit_options head;
     struct iovec parts[3];
-    if (!is_cached(options) || left.failed || left.n++ >= MOST_LEFT)
+    if (!is_cached(options) || !aw_cache_stores(aw_cache_default()) || left.failed || left.n++ >= MOST_LEFT)
         return;
     if (left.file < 0)
         left.file = memfd_create("anywarp-left", MFD_CLOEXEC);

@@ -49,6 +49,7 @@ static void put(struct aw_cache *cache, struct aw_hash128 k, const char *bytes, 
 Test(cache, round_trip)
 {
     struct aw_cache *c = aw_cache_create(dir, 0);
+    cr_assert(aw_cache_stores(c));
     cr_assert(!holds(c, key(1), "", 0));
     put(c, key(1), "hello", 5);
     put(c, key(2), "", 0);
@@ -546,6 +547,7 @@ Test(cache, off)
     setenv("ANYWARP_CACHE", "0", 1);
     setenv("ANYWARP_CACHE_DIR", dir, 1);
     cr_assert_null(default_dir());
+    cr_assert(!aw_cache_stores(aw_cache_default()));
     expect_off(aw_cache_default());
 }
 
