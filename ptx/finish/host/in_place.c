@@ -61,14 +61,14 @@ struct plain_access {
 };
 
 /* A condition on the way to a block, and whether it holds there. */
-struct guard {
+struct way_guard {
     V condition;
     bool holds;
     BB at;
 };
 
 struct guards {
-    struct guard g[2 * MAX_GUARDS]; /* of a block, innermost first; then perhaps those of another one */
+    struct way_guard g[2 * MAX_GUARDS]; /* of a block, innermost first; then perhaps those of another one */
     int n;
     bool all; /* no more than that */
 };
@@ -317,7 +317,7 @@ static void guards_find(const struct places *p, int b, struct guards *ret)
         int before = only_before(p, b);
         V last = before >= 0 ? LLVMGetBasicBlockTerminator(p->blocks[before]) : NULL;
         if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last) && LLVMGetSuccessor(last, 0) != LLVMGetSuccessor(last, 1))
-            ret->g[ret->n++] = (struct guard){ LLVMGetCondition(last), LLVMGetSuccessor(last, 0) == p->blocks[b],
+            ret->g[ret->n++] = (struct way_guard){ LLVMGetCondition(last), LLVMGetSuccessor(last, 0) == p->blocks[b],
                                                p->blocks[before] };
         b = before >= 0 ? before : p->idom[b];
     }
@@ -325,7 +325,7 @@ static void guards_find(const struct places *p, int b, struct guards *ret)
 }
 
 /* Of a guard that compares by order: it says that `ret` is less than 0, or not greater (*ret_equal). */
-static bool guard_sum(const struct places *p, const struct guard *g, struct index_sum *ret, bool *ret_equal)
+static bool guard_sum(const struct places *p, const struct way_guard *g, struct index_sum *ret, bool *ret_equal)
 {
     *ret = (struct index_sum){ 0 };
     if (!LLVMIsAICmpInst(g->condition))
@@ -345,7 +345,7 @@ static bool guard_sum(const struct places *p, const struct guard *g, struct inde
 }
 
 /* Does it say that the index is, or is not (*ret_equal), a number? */
-static bool guard_equals(const struct guard *g, int index, int64_t *ret, bool *ret_equal)
+static bool guard_equals(const struct way_guard *g, int index, int64_t *ret, bool *ret_equal)
 {
     if (!LLVMIsAICmpInst(g->condition) || index_of(LLVMGetOperand(g->condition, 0)) != index ||
         !ptx_host_constant(LLVMGetOperand(g->condition, 1), ret))
