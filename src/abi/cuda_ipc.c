@@ -72,6 +72,8 @@ CUresult awcu_cuIpcGetEventHandle(CUipcEventHandle *pHandle, CUevent hEvent)
         status = aw_ipc_event_get(event, &handle);
     if (status == AW_OK)
         memcpy(pHandle, &handle, sizeof handle);
+    else if (pHandle) /* so programs tell: NVIDIA's Warp looks for zeros, not at the result */
+        memset(pHandle, 0, sizeof *pHandle);
     return cu_result(status);
 }
 

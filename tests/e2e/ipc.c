@@ -260,7 +260,10 @@ static int parent(const char *self, const char *ptx, int with_event)
     EQ(cuMemcpyHtoD_v2(p, values, sizeof values), 0);
     EQ(cuStreamCreate(&stream, 1), 0);
     EQ(cuEventCreate(&plain, EVENT_NO_TIMING), 0);
+    static const struct ipc_handle zeros;
+    memset(&offer.event, 1, sizeof offer.event);
     EQ(cuIpcGetEventHandle(&offer.event, plain), 1); /* it was not made for that */
+    EQ(memcmp(&offer.event, &zeros, sizeof zeros), 0);
     EQ(cuIpcGetMemHandle(&offer.memory, p), 0);
     EQ(cuIpcGetMemHandle(&offer.small, small), 0);
     if (with_event) {
