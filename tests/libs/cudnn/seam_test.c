@@ -217,7 +217,7 @@ static void versions(void)
     int (*create)(void *) = (int (*)(void *))dlsym(eight, "cudnnCreate");
     const char *(*name)(int) = (const char *(*)(int))dlsym(eight, "cudnnGetErrorString");
     size_t (*version)(void) = (size_t(*)(void))dlsym(eight, "cudnnGetVersion");
-    int (*stub)(void) = (int (*)(void))dlsym(eight, "cudnnRNNForwardInference");
+    int (*stub)(void) = (int (*)(void))dlsym(eight, "cudnnSetPersistentRNNPlan");
     check(version() / 1000 == 8 && create(NULL) == 3 && stub() == 9, "codes of version 8: %d %d", create(NULL), stub());
     check(!strcmp(name(3), "CUDNN_STATUS_BAD_PARAM") && !strcmp(name(9), "CUDNN_STATUS_NOT_SUPPORTED"),
           "names of version 8's codes");
