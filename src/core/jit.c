@@ -17,7 +17,7 @@
 
 #define AW_ROOM "jit"
 
-enum { MOST_LEFT = 64 }; /* kernels for after the end */
+enum { MOST_LEFT = 64, MOST_LEFT_BYTES = 256 << 20 }; /* kernels for after the end, and the texts that they are made of */
 
 struct aw_jit_module {
     struct aw_hash128 hash; /* of the texts */
@@ -566,6 +566,8 @@ void aw_jit_leave(struct aw_jit_module *module, uint32_t kernel, const struct aw
     struct aw_jit_options head;
     struct iovec parts[3];
     if (!is_cached(options) || !aw_cache_stores(aw_cache_default()) || left.failed || left.n++ >= MOST_LEFT)
+        return;
+    if (left.file >= 0 && lseek(left.file, 0, SEEK_CUR) > MOST_LEFT_BYTES)
         return;
     if (left.file < 0)
         left.file = memfd_create("anywarp-left", MFD_CLOEXEC);
