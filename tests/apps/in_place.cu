@@ -122,6 +122,20 @@ __global__ void reverse(int *g)
     g[t] = s[t];
 }
 
+// The last threads read nothing: their warps come to the write by another way.
+__global__ void shift(int *g, int by)
+{
+    __shared__ int s[512];
+    int t = threadIdx.x, next = 0;
+    s[t] = g[t];
+    __syncthreads();
+    if (t + by < 512)
+        next = s[t + by];
+    s[t] = next;
+    __syncthreads();
+    g[t] = s[t];
+}
+
 // All rows of a block scale the same 16 elements (ASTRA's SART does).
 __global__ void scale(int *g, int n)
 {
@@ -219,6 +233,10 @@ int main()
         std::vector<int> old = v;
         for (int i = 0; i < 256; i++)
             v[i] = old[255 - i];
+    });
+    run("shift", 512, [](int *g) { shift<<<1, 512>>>(g, 37); }, [](std::vector<int> &v) {
+        for (int i = 0; i < 512; i++)
+            v[i] = i + 37 < 512 ? v[i + 37] : 0;
     });
     run("scale", 100, [](int *g) { scale<<<7, dim3(16, 16)>>>(g, 100); }, [](std::vector<int> &v) {
         for (int i = 0; i < 100; i++)

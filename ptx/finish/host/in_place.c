@@ -56,6 +56,7 @@ struct index_sum {
 struct plain_access {
     V x;
     bool writes;
+    bool plain; /* its address is a sum of indices and of what is the same for the block */
     unsigned space, size;
     struct index_sum at;
 };
@@ -184,6 +185,10 @@ static bool sum_add(const struct places *p, struct index_sum *s, V v, int64_t ti
     case LLVMShl:
         return constant && c >= 0 && c < MAX_SHIFT ? sum_add(p, s, a, times * (1 << c), depth - 1) : term_add(s, v, times);
     case LLVMMul:
+        if (ptx_host_constant(a, &c)) { /* not tidied yet */
+            constant = true;
+            a = b;
+        }
         return constant && c < MAX_FACTOR && c > -MAX_FACTOR ? sum_add(p, s, a, times * c, depth - 1) : term_add(s, v, times);
     case LLVMAnd: /* (t + 1) & 255: neighbours in a ring */
         if (!constant || !is_ones(c) || !is_within(p, a, c, true, depth - 1))
@@ -478,7 +483,6 @@ static bool is_common_place(const struct places *p, const struct guards *all, co
     return p->threads > WARP && all->all && missing && !(guarded & (missing | OTHER));
 }
 
-/* Of a write whose address is a sum of indices and of what is the same for the block. */
 static bool is_hazard(const struct places *p, const struct guards *all, const struct plain_access *read,
                       const struct plain_access *write)
 {
@@ -488,7 +492,7 @@ static bool is_hazard(const struct places *p, const struct guards *all, const st
     if (!apart.n && !apart.constant)
         return is_common_place(p, all, write);
     unsigned in = sum_depends(&apart);
-    if (write->space != SHARED || (in & OTHER) || !(sum_depends(&write->at) & INDICES) || !(sum_depends(&read->at) & INDICES))
+    if (!write->plain || write->space != SHARED || (in & OTHER) || !(sum_depends(&write->at) & INDICES) || !(sum_depends(&read->at) & INDICES))
         return false;
     if (!in)
         return apart.n ? meets_behind_guard(p, all, write, &apart) : meets_at_distance(p, all, read, write, apart.constant);
@@ -762,8 +766,9 @@ static bool meeting_find(const struct places *p, unsigned space, bool put)
             if (LLVMIsAStoreInst(x) && guards.n < 0)
                 guards_find(p, b, &guards);
             if (!LLVMIsAStoreInst(x) || !access_of(p, &guards, x, &write) || (space && write.space != space) ||
-                !is_plain(&write.at))
+                (sum_depends(&write.at) & OTHER))
                 continue;
+            write.plain = is_plain(&write.at);
             struct read_search s = { .p = p, .write = &write, .guards = &guards, .apart = guards_apart(&guards) };
             if (s.apart < 0)
                 break;

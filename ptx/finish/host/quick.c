@@ -9,6 +9,7 @@
  * of approximations (math.c) and the same instructions for what IR has no word for (avx512.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/quick.h"
+#include "lower/graph.h"
 #include "lower/internal.h"
 #include "simt/vectorise.h"
 #include <anywarp/hostabi.h>
@@ -126,10 +127,10 @@ static void step_before(struct quick *q, V x)
                              LLVMCreateStringAttribute(q->c, QUICK_STEP, sizeof QUICK_STEP - 1, "", 0));
 }
 
-/* What the lanes of a warp, one after another, have not yet all done with shared memory: in step, all lanes have read before one
- * writes what others read, and so on.  Machine code leaves unsaid that they are, before sm_70 all programs did, and later ones
+/* What the lanes of a warp, one after another, have not yet all done with shared memory, as bits: in step, all lanes have read before
+ * one writes what others read, and so on.  Machine code leaves unsaid that they are, before sm_70 all programs did, and later ones
  * count on it that lack a barrier of the warp. */
-enum pending { PENDING_NOTHING, PENDING_READS, PENDING_WRITES, PENDING_ANY };
+enum pending { PENDING_NOTHING = 0, PENDING_READS = 1, PENDING_WRITES = 2, PENDING_ANY = 3 };
 
 /* Must the lanes be in step before the access `x`?  `pending` is before and behind it. */
 static bool counts_on_step(V x, enum pending *pending)
@@ -145,27 +146,73 @@ static bool counts_on_step(V x, enum pending *pending)
     return step;
 }
 
-static void steps_of_block(struct quick *q, LLVMBasicBlockRef bb)
+/* Are lanes together behind it? */
+static bool brings_together(V x)
 {
-    enum pending pending = PENDING_ANY;
+    enum ptx_simt id = ptx_simt_called(x);
+    enum ptx_simt_traits traits = id != PTX_SIMT_NONE ? ptx_simt_info(id)->traits : PTX_SIMT_PURE;
+    return traits == PTX_SIMT_CONVERGENT || (traits == PTX_SIMT_SYNC && id != PTX_SIMT_BARRIER_ARRIVE);
+}
+
+/* From what is pending where a block begins to what is at its end; `make`: with steps, else nothing changes. */
+static enum pending steps_of_block(struct quick *q, LLVMBasicBlockRef bb, enum pending pending, bool make)
+{
     for (V x = LLVMGetFirstInstruction(bb), next; x; x = next) {
         next = LLVMGetNextInstruction(x);
         bool fence = LLVMIsAFenceInst(x) && LLVMGetAtomicSyncScopeID(x) == LLVMGetSyncScopeID(q->c, "singlethread", 12);
-        enum ptx_simt called = ptx_simt_called(x);
-        if (fence || (called != PTX_SIMT_NONE && ptx_simt_info(called)->traits & PTX_SIMT_CONVERGENT))
+        V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+        bool call = callee && !LLVMIsAInlineAsm(callee) && !(LLVMIsAFunction(callee) && LLVMIsDeclaration(callee));
+        if (fence || brings_together(x))
             pending = PENDING_NOTHING;
-        if (fence || counts_on_step(x, &pending))
+        if (call)
+            pending = PENDING_ANY;
+        if ((fence || counts_on_step(x, &pending)) && make)
             step_before(q, x);
-        if (fence)
+        if (fence && make)
             LLVMInstructionEraseFromParent(x);
     }
+    return pending;
+}
+
+/* What is pending where blocks begin is what is at the ends of those before.  So lanes and warps that come to a write by ways
+ * with reads and without make as many steps before it, and none writes too early. */
+static void steps_of_function(struct quick *q, V fn)
+{
+    struct aw_ptrmap index = { 0 };
+    struct ptx_edges *into;
+    LLVMBasicBlockRef *order;
+    int n;
+    bool kernel = fn == q->kernel, ok = ptx_blocks_order(LLVMGetEntryBasicBlock(fn), &q->arena, &index, &order, &n) &&
+                                        ptx_blocks_into(&q->arena, order, n, &index, &into);
+    enum pending *begin = ok ? AW_NEW_ARRAY(&q->arena, enum pending, (size_t)n) : NULL;
+    enum pending *end = ok ? AW_NEW_ARRAY(&q->arena, enum pending, (size_t)n) : NULL;
+    ok = begin && end;
+    for (bool more = ok; more;) {
+        more = false;
+        for (int b = 0; b < n; b++) {
+            enum pending in = b == 0 && !kernel ? PENDING_ANY : PENDING_NOTHING;
+            for (int i = 0; i < into[b].n; i++)
+                in |= end[into[b].at[i]];
+            begin[b] = in;
+            enum pending out = steps_of_block(q, order[b], in, false);
+            more |= (out | end[b]) != end[b];
+            end[b] |= out;
+        }
+    }
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb && ok; bb = LLVMGetNextBasicBlock(bb)) {
+        int b = (int)(intptr_t)aw_ptrmap_find(&index, bb) - 1;
+        steps_of_block(q, bb, b < 0 ? PENDING_ANY : begin[b], true);
+    }
+    aw_ptrmap_fini(&index);
+    if (!ok)
+        q->status = AW_ERR_OUT_OF_MEMORY;
 }
 
 static void steps_make(struct quick *q)
 {
     for (V fn = LLVMGetFirstFunction(q->m); fn; fn = LLVMGetNextFunction(fn))
-        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
-            steps_of_block(q, bb);
+        if (!LLVMIsDeclaration(fn))
+            steps_of_function(q, fn);
 }
 
 static int places_inline(struct quick *q)
@@ -617,7 +664,7 @@ int ptx_host_quick(LLVMModuleRef m, const struct ptx_finish *finish, bool avx512
         .avx512 = avx512, .diags = diags,
     };
     steps_make(&q);
-    q.status = places_inline(&q);
+    q.status = q.status ? q.status : places_inline(&q);
     if (q.status == AW_OK && ptx_host_updates_common(q.kernel, finish->options->block))
         ptx_quick_refuse(&q, "all threads update the same place");
     for (V fn = LLVMGetFirstFunction(m); fn && q.status == AW_OK; fn = LLVMGetNextFunction(fn))
