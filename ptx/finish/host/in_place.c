@@ -492,7 +492,8 @@ static bool is_hazard(const struct places *p, const struct guards *all, const st
     if (!apart.n && !apart.constant)
         return is_common_place(p, all, write);
     unsigned in = sum_depends(&apart);
-    if (!write->plain || write->space != SHARED || (in & OTHER) || !(sum_depends(&write->at) & INDICES) || !(sum_depends(&read->at) & INDICES))
+    if (!write->plain || write->space != SHARED || (in & OTHER) || !(sum_depends(&write->at) & INDICES) ||
+        !(sum_depends(&read->at) & INDICES))
         return false;
     if (!in)
         return apart.n ? meets_behind_guard(p, all, write, &apart) : meets_at_distance(p, all, read, write, apart.constant);
@@ -532,8 +533,8 @@ static bool access_of(const struct places *p, const struct guards *hold, V x, st
     *ret = (struct plain_access){ .x = x, .writes = writes, .space = LLVMGetPointerAddressSpace(LLVMTypeOf(address)),
                             .size = (unsigned)LLVMABISizeOfType(p->layout, type) };
     here.hold = hold;
-    if ((ret->space != GENERIC && ret->space != GLOBAL && ret->space != SHARED) || (!writes && ptx_metadata(x, PTX_INVARIANT)) ||
-        !address_sum(&here, address, &ret->at))
+    if ((ret->space != GENERIC && ret->space != GLOBAL && ret->space != SHARED) ||
+        (!writes && ptx_metadata(x, PTX_INVARIANT)) || !address_sum(&here, address, &ret->at))
         return false;
     ret->space = ret->space == GENERIC ? space_of(&ret->at) : ret->space;
     return true;

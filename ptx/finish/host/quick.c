@@ -127,9 +127,9 @@ static void step_before(struct quick *q, V x)
                              LLVMCreateStringAttribute(q->c, QUICK_STEP, sizeof QUICK_STEP - 1, "", 0));
 }
 
-/* What the lanes of a warp, one after another, have not yet all done with shared memory, as bits: in step, all lanes have read before
- * one writes what others read, and so on.  Machine code leaves unsaid that they are, before sm_70 all programs did, and later ones
- * count on it that lack a barrier of the warp. */
+/* What the lanes of a warp, one after another, have not yet all done with shared memory, as bits: in step, all lanes have
+ * read before one writes what others read, and so on.  Machine code leaves unsaid that they are, before sm_70 all programs
+ * did, and later ones count on it that lack a barrier of the warp. */
 enum pending { PENDING_NOTHING = 0, PENDING_READS = 1, PENDING_WRITES = 2, PENDING_ANY = 3 };
 
 /* Must the lanes be in step before the access `x`?  `pending` is before and behind it. */
