@@ -54,32 +54,31 @@ static void meet_lower(struct simt *u, LLVMValueRef x)
     u->stats.barrier = true;
 }
 
-static void together_erase(LLVMValueRef x)
+static void together_erase(struct simt *u, LLVMValueRef x)
 {
+    (void)u;
     LLVMReplaceAllUsesWith(x, LLVMGetOperand(x, 0));
     LLVMInstructionEraseFromParent(x);
 }
 
-void simt_together_dissolve(struct simt *u)
+static void each_call(struct simt *u, enum simt_private id, void (*act)(struct simt *, LLVMValueRef))
 {
-    LLVMValueRef fn = simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER);
+    LLVMValueRef fn = simt_private_find(u->out, id);
     for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn)) != NULL;)
-        together_erase(LLVMGetUser(use));
+        act(u, LLVMGetUser(use));
     if (fn)
         LLVMDeleteFunction(fn);
 }
 
+void simt_together_dissolve(struct simt *u)
+{
+    each_call(u, SIMT_PRIVATE_MEET_TOGETHER, together_erase);
+}
+
 static void each_meet(struct simt *u, void (*act)(struct simt *, LLVMValueRef))
 {
-    static const enum simt_private barriers[] = { SIMT_PRIVATE_MEET, SIMT_PRIVATE_MEET_REDUCE };
-    for (int i = 0; i < 2; i++) {
-        LLVMValueRef fn = simt_private_find(u->out, barriers[i]);
-        if (!fn)
-            continue;
-        for (LLVMUseRef use; (use = LLVMGetFirstUse(fn)) != NULL;)
-            act(u, LLVMGetUser(use));
-        LLVMDeleteFunction(fn);
-    }
+    each_call(u, SIMT_PRIVATE_MEET, act);
+    each_call(u, SIMT_PRIVATE_MEET_REDUCE, act);
 }
 
 /* ---- Values that are the same for all warps */
@@ -334,7 +333,7 @@ static void dissolve_parted(struct regions *r)
             if (simt_meet_kind(x) != SIMT_PRIVATE_MEET_TOGETHER || !r->parted[b])
                 continue;
             aw_ptrmap_remove(&r->differs, x);
-            together_erase(x);
+            together_erase(r->u, x);
         }
 }
 
@@ -730,6 +729,15 @@ static bool plan_apart(struct regions *r)
     return plan_again(r);
 }
 
+/* The plan with calls that were added; false: there is none, and they are gone. */
+static bool plan_with(struct regions *r, const LLVMValueRef *added, size_t n)
+{
+    bool planned = plan_again(r);
+    for (size_t i = 0; i < n && !planned; i++)
+        LLVMInstructionEraseFromParent(added[i]);
+    return planned;
+}
+
 typedef AW_VEC(LLVMValueRef) calls;
 
 /* aw.meet where all warps come together is a barrier, and nothing elsewhere. */
@@ -756,23 +764,20 @@ static bool plan_meetings(struct regions *r)
     calls added = { 0 };
     if (!simt_private_find(r->u->out, SIMT_PRIVATE_MEET_IF_CAN))
         return true;
-    bool ok = meet_where_can(r, &added), planned = ok && plan_again(r);
-    if (ok && !planned && !r->u->status) {
-        for (size_t i = 0; i < added.n; i++)
-            LLVMInstructionEraseFromParent(added.at[i]);
-        planned = plan_again(r);
-    }
+    bool planned = meet_where_can(r, &added) && (plan_with(r, added.at, added.n) || (!r->u->status && plan_again(r)));
     aw_vec_fini(&added);
     return planned && !r->u->status;
 }
 
+static void call_erase(struct simt *u, LLVMValueRef x)
+{
+    (void)u;
+    LLVMInstructionEraseFromParent(x);
+}
+
 static void forget_meetings(struct simt *u)
 {
-    LLVMValueRef fn = simt_private_find(u->out, SIMT_PRIVATE_MEET_IF_CAN);
-    for (LLVMUseRef use; fn && (use = LLVMGetFirstUse(fn)) != NULL;)
-        LLVMInstructionEraseFromParent(LLVMGetUser(use));
-    if (fn)
-        LLVMDeleteFunction(fn);
+    each_call(u, SIMT_PRIVATE_MEET_IF_CAN, call_erase);
 }
 
 static bool minds_hazards(struct simt *u)
@@ -785,11 +790,7 @@ static bool plan_hazards(struct regions *r)
 {
     LLVMValueRef added[SIMT_MAX_HAZARDS];
     unsigned n = minds_hazards(r->u) ? simt_hazards(r, added) : 0;
-    if (!n || plan_again(r))
-        return !r->u->status;
-    for (unsigned i = 0; i < n; i++)
-        LLVMInstructionEraseFromParent(added[i]);
-    return false;
+    return (!n || plan_with(r, added, n)) && !r->u->status;
 }
 
 /* In place of the meetings that a body lacks which keeps its calls of the runtime. */
