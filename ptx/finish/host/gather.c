@@ -238,6 +238,11 @@ bool ptx_host_touches(LLVMValueRef call, uint64_t how)
     return !a || LLVMGetEnumAttributeValue(a) & how;
 }
 
+bool ptx_host_plain_load(LLVMValueRef x)
+{
+    return LLVMIsALoadInst(x) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
+}
+
 bool ptx_host_writes(LLVMValueRef x)
 {
     if (LLVMIsACallInst(x))

@@ -58,6 +58,8 @@ bool ptx_host_soon_after(LLVMValueRef x, LLVMValueRef y);
 enum { PTX_HOST_READS = 0x55555555, PTX_HOST_WRITES = 0xaaaaaaaa }; /* bits of LLVM's memory attribute: two for each place */
 /* May a call do such things to memory?  Of other functions than LLVM's intrinsics nothing is known. */
 bool ptx_host_touches(LLVMValueRef call, uint64_t how);
+/* A load that is neither volatile nor atomic. */
+bool ptx_host_plain_load(LLVMValueRef instruction);
 /* May an instruction write memory, or order what others write? */
 bool ptx_host_writes(LLVMValueRef instruction);
 /* Is a mask plainly all ones? */

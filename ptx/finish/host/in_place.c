@@ -56,7 +56,8 @@ struct index_sum {
 struct plain_access {
     V x;
     bool writes;
-    bool plain; /* its address is a sum of indices and of what is the same for the block */
+    bool plain;       /* its address is a sum of indices and of what is the same for the block */
+    unsigned indices; /* that are in its address, of a write */
     unsigned space, size;
     struct index_sum at;
 };
@@ -408,9 +409,11 @@ static bool parts_otherwise(const struct places *p, const struct guards *all)
 static bool meets_at_distance(const struct places *p, const struct guards *all, const struct plain_access *read,
                               const struct plain_access *write, int64_t apart)
 {
+    if (parts_otherwise(p, all))
+        return false;
     for (int d = 0; d < 3; d++) {
         int64_t by = factor(&write->at, d), first, end;
-        if (!by || parts_otherwise(p, all))
+        if (!by)
             continue;
         index_range(p, all, d, &first, &end);
         for (int64_t k = apart / by - 1; k <= apart / by + 1; k++) {
@@ -474,9 +477,9 @@ static bool ranges_overlap(const struct places *p, const struct guards *all, con
 /* Do threads of several warps update the same place? */
 static bool is_common_place(const struct places *p, const struct guards *all, const struct plain_access *write)
 {
-    unsigned in = sum_depends(&write->at) & INDICES, missing = 0, guarded = 0;
+    unsigned missing = 0, guarded = 0;
     for (int d = 0; d < 3; d++)
-        if (p->extent[d] > 1 && !(in & 1u << d))
+        if (p->extent[d] > 1 && !(write->indices & 1u << d))
             missing |= 1u << d;
     for (int i = 0; i < all->n; i++)
         guarded |= depends(all->g[i].condition);
@@ -492,7 +495,7 @@ static bool is_hazard(const struct places *p, const struct guards *all, const st
     if (!apart.n && !apart.constant)
         return is_common_place(p, all, write);
     unsigned in = sum_depends(&apart);
-    if (!write->plain || write->space != SHARED || (in & OTHER) || !(sum_depends(&write->at) & INDICES) ||
+    if (!write->plain || write->space != SHARED || (in & OTHER) || !write->indices ||
         !(sum_depends(&read->at) & INDICES))
         return false;
     if (!in)
@@ -766,8 +769,10 @@ static bool meeting_find(const struct places *p, unsigned space, bool put)
             struct plain_access write;
             if (LLVMIsAStoreInst(x) && guards.n < 0)
                 guards_find(p, b, &guards);
-            if (!LLVMIsAStoreInst(x) || !access_of(p, &guards, x, &write) || (space && write.space != space) ||
-                (sum_depends(&write.at) & OTHER))
+            if (!LLVMIsAStoreInst(x) || !access_of(p, &guards, x, &write) || (space && write.space != space))
+                continue;
+            write.indices = sum_depends(&write.at);
+            if (write.indices & OTHER)
                 continue;
             write.plain = is_plain(&write.at);
             struct read_search s = { .p = p, .write = &write, .guards = &guards, .apart = guards_apart(&guards) };

@@ -11,11 +11,6 @@
 
 enum { MAX_WAY = 1000 }; /* instructions that one goes past */
 
-static bool is_plain_load(LLVMValueRef x)
-{
-    return LLVMIsALoadInst(x) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
-}
-
 /* Of one value, which takes no register beside it. */
 static bool is_step(LLVMValueRef x)
 {
@@ -49,7 +44,7 @@ static bool may_write(LLVMValueRef x)
     case LLVMFence:
     case LLVMAtomicRMW:
     case LLVMAtomicCmpXchg: return true;
-    case LLVMLoad: return !is_plain_load(x);
+    case LLVMLoad: return !ptx_host_plain_load(x);
     case LLVMCall: return ptx_host_touches(x, PTX_HOST_READS | PTX_HOST_WRITES);
     default: return false;
     }
@@ -71,7 +66,7 @@ static void in_block(LLVMBuilderRef b, LLVMBasicBlockRef bb)
     LLVMValueRef x = LLVMGetBasicBlockTerminator(bb);
     for (LLVMValueRef before; x; x = before) {
         before = LLVMGetPreviousInstruction(x);
-        if (!LLVMIsAPHINode(x) && !LLVMIsATerminatorInst(x) && (is_plain_load(x) || is_step(x))) {
+        if (!LLVMIsAPHINode(x) && !LLVMIsATerminatorInst(x) && (ptx_host_plain_load(x) || is_step(x))) {
             LLVMValueRef at = place_of(x);
             if (at != LLVMGetNextInstruction(x))
                 ptx_move_before(b, x, at);

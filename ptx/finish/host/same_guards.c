@@ -77,11 +77,6 @@ static bool touches_nothing(V x)
     }
 }
 
-static bool is_plain_load(V x)
-{
-    return LLVMIsALoadInst(x) && !LLVMGetVolatile(x) && LLVMGetOrdering(x) == LLVMAtomicOrderingNotAtomic;
-}
-
 /* Of two places that say where they are: they are apart. */
 static bool apart(unsigned a, unsigned b)
 {
@@ -97,7 +92,7 @@ static bool only_loads(const struct guard *g, bool spaces[8])
         LLVMIsAPHINode(LLVMGetFirstInstruction(g->guarded)))
         return false;
     for (V x = LLVMGetFirstInstruction(g->guarded); x != t; x = LLVMGetNextInstruction(x)) {
-        if (is_plain_load(x)) {
+        if (ptx_host_plain_load(x)) {
             spaces[LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(x, 0))) & 7] = loads = true;
         } else if (!touches_nothing(x)) {
             return false;
@@ -259,7 +254,7 @@ static bool is_free(const struct way *w, const bool spaces[8], V point)
 {
     for (int k = 0; k < w->n; k++)
         for (V x = LLVMGetFirstInstruction(w->blocks[k]); x; x = LLVMGetNextInstruction(x)) {
-            if (LLVMIsAPHINode(x) || LLVMIsATerminatorInst(x) || touches_nothing(x) || is_plain_load(x) || x == point)
+            if (LLVMIsAPHINode(x) || LLVMIsATerminatorInst(x) || touches_nothing(x) || ptx_host_plain_load(x) || x == point)
                 continue;
             if (!LLVMIsAStoreInst(x) || LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic)
                 return false;
@@ -276,7 +271,7 @@ static bool has_point(B bb)
     for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
         if (LLVMIsAFenceInst(x) && LLVMIsAtomicSingleThread(x))
             return true;
-        if (!touches_nothing(x) && !is_plain_load(x))
+        if (!touches_nothing(x) && !ptx_host_plain_load(x))
             return false;
     }
     return false;
