@@ -180,8 +180,27 @@ static bool is_local(const struct sass_symbol *s)
     return ELF64_ST_BIND(s->info) == STB_LOCAL;
 }
 
-/* Variables of several files linked to one may have one name, each its file's own: all but one get their symbol's number behind
- * it, as in the text they are of one module. */
+static bool is_variable(const struct sass_symbol *s)
+{
+    return (s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT) && s->name.len;
+}
+
+/* A name that nobody has: the symbol's number behind its own. */
+static bool rename_apart(struct sass_cubin *cubin, struct aw_map *names, uint32_t i)
+{
+    struct sass_symbol *s = &cubin->symbols[i];
+    struct aw_str name = s->name;
+    do
+        name = aw_arena_printf(&cubin->arena, "%.*s$%" PRIu32, AW_STR_ARG(name), i);
+    while (name.ptr && aw_map_find(names, name));
+    if (!name.ptr || !aw_map_put(names, name, s))
+        return false;
+    s->name = name;
+    return true;
+}
+
+/* Variables of several files linked to one may have one name, each its file's own: all but one get another, as in the text they
+ * are of one module. */
 static bool name_apart(struct reader *r)
 {
     struct sass_cubin *cubin = r->cubin;
@@ -189,13 +208,13 @@ static bool name_apart(struct reader *r)
     bool ok = true;
     for (uint32_t i = 0; i < 2 * cubin->n_symbols && ok; i++) { /* those that other files may name keep theirs */
         struct sass_symbol *s = &cubin->symbols[i % cubin->n_symbols];
-        bool variable = s->kind == SASS_SYMBOL_GLOBAL || s->kind == SASS_SYMBOL_CONSTANT;
-        if (!variable || !s->name.len || is_local(s) != (i >= cubin->n_symbols))
-            continue;
-        if (!aw_map_find(&names, s->name))
+        if (is_variable(s) && is_local(s) == (i >= cubin->n_symbols) && !aw_map_find(&names, s->name))
             ok = aw_map_put(&names, s->name, s);
-        else if (is_local(s))
-            ok = (s->name = aw_arena_printf(&cubin->arena, "%.*s$%" PRIu32, AW_STR_ARG(s->name), i % cubin->n_symbols)).ptr;
+    }
+    for (uint32_t i = 0; i < cubin->n_symbols && ok; i++) {
+        struct sass_symbol *s = &cubin->symbols[i];
+        if (is_variable(s) && is_local(s) && aw_map_find(&names, s->name) != s)
+            ok = rename_apart(cubin, &names, i);
     }
     aw_map_fini(&names);
     return ok ? true : out_of_memory(r);

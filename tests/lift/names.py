@@ -13,6 +13,7 @@ PTX = '''.version 8.0
 .target sm_80
 .address_size 64
 .global .align 4 .u32 table[4] = {{{0}1, {0}2, {0}3, {0}4}};
+.global .align 4 .u32 {1};
 .visible .entry kernel{0}(.param .u64 p)
 {{
 .reg .b64 %l<4>; .reg .b32 %r<3>;
@@ -22,6 +23,7 @@ mul.wide.u32 %l1, %r0, 4;
 mov.u64 %l2, table;
 add.u64 %l2, %l2, %l1;
 ld.global.u32 %r1, [%l2];
+atom.global.add.u32 %r0, [{2}], %r1;
 st.global.u32 [%l0], %r1;
 ret;
 }}
@@ -45,7 +47,8 @@ def main(anywarp):
         for n in (1, 2, 3):
             ptx, o = os.path.join(folder, f'{n}.ptx'), os.path.join(folder, f'{n}.cubin')
             with open(ptx, 'w', encoding='utf-8') as f:
-                f.write(PTX.format(n))
+                taken = [f'table${i}' for i in range(100, 160)]  # what the others might be called
+                f.write(PTX.format(n, ', '.join(taken), taken[n]))
             subprocess.run(['ptxas', '-arch=sm_80', '-c', ptx, '-o', o], check=True)
             objects.append(o)
         linked = os.path.join(folder, 'linked.cubin')
@@ -54,7 +57,8 @@ def main(anywarp):
             text = run(anywarp, 'dump', '--ptx', f'kernel{n}', linked)
             used = set(re.findall(r'\btable[$\d]*', text[text.index('.entry'):]))
             module = run(anywarp, 'compile', linked, '--kernel', f'kernel{n}', '--target', 'host', '--emit=ptx')
-            values = [int(re.search(r'\b' + re.escape(name) + r'\[\d+\] = \{(\d+)', module)[1]) for name in used]
+            found = [re.search(r'\b' + re.escape(name) + r'\[\d+\] = \{(\d+)', module) for name in used]
+            values = [int(match[1]) for match in found if match]
             if values != [10 * n + 1]:
                 print(f'kernel{n} reads {sorted(used)}, which begins with {values}, not {10 * n + 1}')
                 failed = 1
