@@ -261,6 +261,8 @@ static enum sass_reloc_kind reloc_kind(uint32_t type)
     case 2: /* 64 */
     case 4: /* G64 */
         return SASS_RELOC_ABS64;
+    case 35: /* FUNC_DESC_64 */
+        return SASS_RELOC_KERNEL64;
     case 56: /* ABS32_LO_32 */
         return SASS_RELOC_ABS32_LO;
     case 57: /* ABS32_HI_32 */

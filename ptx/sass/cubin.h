@@ -39,6 +39,7 @@ struct sass_symbol {
 enum sass_reloc_kind {
     SASS_RELOC_OTHER,
     SASS_RELOC_ABS64,       /* the symbol's address, 8 bytes */
+    SASS_RELOC_KERNEL64,    /* a kernel's address for who would start it, 8 bytes */
     SASS_RELOC_ABS32,       /* its low half, 4 bytes */
     SASS_RELOC_ABS32_LO,    /* in an instruction's 32-bit immediate (bits 32 to 63): low half */
     SASS_RELOC_ABS32_HI,    /* high half */

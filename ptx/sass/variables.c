@@ -73,7 +73,10 @@ static bool words(const struct sass_cubin *cubin, const struct sass_section *sec
             continue;
         }
         const struct sass_symbol *to = &cubin->symbols[r->symbol];
-        if (r->kind == SASS_RELOC_ABS64 && to->kind == SASS_SYMBOL_FUNCTION && !r->addend && !v) {
+        /* No lifted kernel starts another one, so of kernels any number will do. */
+        bool function = (r->kind == SASS_RELOC_ABS64 && to->kind == SASS_SYMBOL_FUNCTION) ||
+                        (r->kind == SASS_RELOC_KERNEL64 && to->kind == SASS_SYMBOL_KERNEL);
+        if (function && !r->addend && !v) {
             aw_buf_printf(out, "%" PRIu64, sass_function_address(r->symbol));
             continue;
         }

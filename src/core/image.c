@@ -383,14 +383,33 @@ static void image_no_ptx(struct aw_image *image, const void *container, size_t s
         image_origin(image), *text ? text : "nothing", lift() == LIFT_NEVER ? ", which ANYWARP_LIFT=0 says not to use" : "");
 }
 
+/* Is machine code all that some input of a linked program has, beside others with PTX (as CUDA's own device runtime)?  Then only
+ * the linked machine code has all kernels. */
+static bool lacks_ptx(struct aw_image *image)
+{
+    struct aw_fatbin_wrapper_iter iter = { 0 };
+    struct aw_fatbin_entry entry;
+    const void *container;
+    size_t size;
+    int error = 0;
+    bool lacks = false;
+    for (size_t i = 0; !lacks && aw_fatbin_wrapper_next(image->bytes, &iter, &container, &size, &error); i++)
+        lacks = i > 0 && !aw_fatbin_choose_ptx(container, size, reported_sm(), &entry, &error) &&
+                aw_fatbin_choose_cubin(container, size, reported_sm(), &entry, &error);
+    return lacks;
+}
+
 static enum aw_status wrapper_texts(struct aw_image *image, struct aw_image_texts *texts)
 {
     struct aw_fatbin_wrapper_iter iter = { 0 };
     const void *container;
     size_t size;
     int error = 0;
+    enum aw_status status = lacks_ptx(image) ? lifted_texts(image, texts) : AW_OK;
+    if (status || texts->list.n)
+        return status;
     while (aw_fatbin_wrapper_next(image->bytes, &iter, &container, &size, &error)) {
-        enum aw_status status = texts_add(image, texts, container, size);
+        status = texts_add(image, texts, container, size);
         if (status)
             return status;
     }
@@ -400,7 +419,7 @@ static enum aw_status wrapper_texts(struct aw_image *image, struct aw_image_text
     }
     if (texts->list.n || texts->failed)
         return AW_OK;
-    enum aw_status status = lifted_texts(image, texts);
+    status = lifted_texts(image, texts);
     if (status || texts->list.n)
         return status;
     iter = (struct aw_fatbin_wrapper_iter){ 0 };
