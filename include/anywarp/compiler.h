@@ -18,7 +18,7 @@ extern "C" {
 
 /* Part of every cache key, beside a digest of the compiler's own sources.  Raise it when the manifest or an object's form
  * changes. */
-#define AW_COMPILER_ABI 4u
+#define AW_COMPILER_ABI 5u
 
 /* ---- Manifest: flat, position-independent bytes; little endian; offsets from its first byte; strings NUL-terminated.
  * The runtime checks it with aw_manifest_check before use, as it comes from disk or from another process. */
@@ -47,11 +47,12 @@ struct aw_manifest_kernel {
     uint32_t min_ctas, max_regs, cluster[3];
     uint32_t static_shared;     /* bytes of .shared reached, as laid out for every target */
     uint32_t local_bytes;       /* of a thread: .local variables of all functions reached */
-    uint32_t unused;            /* 0 */
+    uint32_t address_id;        /* its address is taken: bits 4 to 31 of that; else 0 (struct aw_started) */
     uint32_t flags;             /* AW_KERNEL_* */
     uint64_t closure[2];        /* hash of all text the kernel's code depends on: the object's cache key */
 };
-enum { AW_KERNEL_DYNAMIC_SHARED = 1, AW_KERNEL_BARRIER = 2, AW_KERNEL_BROKEN = 4 /* errors in its text: compiling will fail */ };
+enum { AW_KERNEL_DYNAMIC_SHARED = 1, AW_KERNEL_BARRIER = 2, AW_KERNEL_BROKEN = 4 /* errors in its text: compiling will fail */,
+       AW_KERNEL_STARTS = 8 /* it may start kernels: AW_STARTS_SYMBOL is a variable of the module's */ };
 
 struct aw_manifest_param {
     uint32_t offset, size, align;

@@ -137,10 +137,7 @@ LLVMValueRef ptx_src(struct ptx_lower *l, const struct ptx_operand *op, enum ptx
     case PTX_OP_INT: return int_literal(l, op, type);
     case PTX_OP_FLOAT: return op->negate ? negated(l, float_literal(l, op, type), type) : float_literal(l, op, type);
     case PTX_OP_SYMBOL: return integer_as(l, ptx_var_integer(l, op->var, op->offset), type);
-    case PTX_OP_FUNC: {
-        const struct ptx_func *f = op->func->definition ? op->func->definition : op->func;
-        return integer_as(l, b_i64(l, 16ull * f->address_id), type);
-    }
+    case PTX_OP_FUNC: return integer_as(l, b_i64(l, ptx_func_address(op->func)), type);
     case PTX_OP_VECTOR: return vector_pack(l, op, type);
     default:
         ptx_lower_error(l, op->loc, "operand cannot be read here");

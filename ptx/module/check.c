@@ -234,7 +234,7 @@ enum aw_status ptx_check(struct ptx_module *m, struct ptx_diags *diags)
 
 enum aw_status ptx_open(const struct aw_text texts[], size_t n, struct ptx_diags *diags, struct ptx_module **ret_module)
 {
-    struct ptx_module **modules = calloc(n + 2, sizeof *modules), *m;
+    struct ptx_module **modules = calloc(n + PTX_RUNTIME_MODULES + 1, sizeof *modules), *m;
     enum aw_status status = modules && n ? AW_OK : n ? AW_ERR_OUT_OF_MEMORY : AW_ERR_INVALID_VALUE;
     size_t parsed = 0;
 

@@ -320,7 +320,7 @@ bool ptx_hash_kernel(struct ptx_module *m, struct ptx_func *kernel, struct ptx_c
             return false;
         aw_hasher_add(&h, f->uses->text, sizeof f->uses->text);
         for (uint32_t t = 0; t < f->uses->n_taken; t++)
-            add_number(&h, f->uses->taken[t]->address_id);
+            add_number(&h, ptx_func_address(f->uses->taken[t]));
     }
     for (uint32_t i = 0; i < c->n_vars; i++) {
         const struct ptx_var *v = c->vars[i];

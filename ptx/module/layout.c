@@ -66,6 +66,14 @@ uint32_t ptx_param_size(const struct ptx_func *kernel)
     return (uint32_t)size;
 }
 
+uint64_t ptx_func_address(const struct ptx_func *f)
+{
+    if (f->definition)
+        f = f->definition;
+    uint64_t params = f->is_entry ? ptx_param_size(f) : 0; /* include/anywarp/started.h */
+    return params << 32 | 16ull * f->address_id;
+}
+
 /* ---- The arena.  Initialised variables first, so that the image is short; of these, the ones whose initialisers leave most of
  * them zero last, the largest at the very end: what it leaves zero the image has not. */
 static uint64_t count_inits(const struct ptx_init *init)

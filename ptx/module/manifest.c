@@ -48,7 +48,9 @@ static void add_kernel(struct builder *b, struct ptx_func *f)
                                     .local_bytes = c.local_bytes < UINT32_MAX ? (uint32_t)c.local_bytes : UINT32_MAX,
                                     .closure = { f->closure[0], f->closure[1] },
                                     .flags = (c.dynamic_shared ? AW_KERNEL_DYNAMIC_SHARED : 0u) |
-                                             (c.barrier ? AW_KERNEL_BARRIER : 0u) | (broken ? AW_KERNEL_BROKEN : 0u) };
+                                             (c.barrier ? AW_KERNEL_BARRIER : 0u) | (broken ? AW_KERNEL_BROKEN : 0u) |
+                                             (ptx_closure_starts(&c) ? AW_KERNEL_STARTS : 0u),
+                                    .address_id = f->address_id };
     b->too_large |= c.static_shared > UINT32_MAX;
     memcpy(k.max_ntid, f->max_ntid, sizeof k.max_ntid);
     memcpy(k.req_ntid, f->req_ntid, sizeof k.req_ntid);
@@ -203,7 +205,7 @@ static void put_address(struct builder *b, const struct ptx_init_addr *a, uint64
     uint64_t low = a->mask ? a->mask >> shift : UINT64_MAX;
 
     if (a->func) { /* a number, known now: see docs/architecture.md, "Function addresses" */
-        uint64_t value = (16 * (uint64_t)a->func->address_id + (uint64_t)a->offset) >> shift & low;
+        uint64_t value = (ptx_func_address(a->func) + (uint64_t)a->offset) >> shift & low;
         put_bytes(b, at, value, size);
         return;
     }

@@ -13,8 +13,9 @@
  * they are in func->errors and func->n_errors, for ptx_closure_errors.  The module is owned by the caller: ptx_module_destroy. */
 enum aw_status ptx_open(const struct aw_text texts[], size_t n, struct ptx_diags *diags, struct ptx_module **ret_module);
 
-/* Appends a module of our own to modules[], which has room for it, where one of these declares what it defines and nobody
- * else. */
+/* Appends modules of our own to modules[], which has room for PTX_RUNTIME_MODULES more, where one of these declares what they
+ * define and nobody else. */
+enum { PTX_RUNTIME_MODULES = 2 };
 enum aw_status ptx_runtime_add(struct ptx_module *modules[], size_t *n, struct ptx_diags *diags);
 
 /* The two halves of it.  ptx_link moves everything into modules[0], which it returns; the others stay alive as its `absorbed`.
@@ -62,6 +63,9 @@ struct ptx_closure {
 bool ptx_closure_of(const struct ptx_module *module, struct ptx_func *kernel, struct aw_arena *arena,
                     struct ptx_closure *ret_closure);
 
+/* May it start kernels (AW_KERNEL_STARTS)? */
+bool ptx_closure_starts(const struct ptx_closure *closure);
+
 /* Appends the messages of every function of the closure; true when there were none: the text is right as far as this room can
  * tell. */
 bool ptx_closure_errors(const struct ptx_closure *closure, struct aw_buf *ret_text);
@@ -86,6 +90,10 @@ bool ptx_is_runtime(struct aw_str name);
 
 /* Packed parameter buffer of an entry: each parameter's var->offset, size and align are set by checking; this is its size. */
 uint32_t ptx_param_size(const struct ptx_func *kernel);
+
+/* The address of a function or kernel as code sees it, a number: see docs, "Function addresses".  Of a checked module, and of
+ * functions whose address is taken. */
+uint64_t ptx_func_address(const struct ptx_func *f);
 
 /* What the initialiser of a .texref, .samplerref or .surfref variable says, as enum aw_sampler; without one, CUDA's defaults.
  * False: it has fields or values that mean nothing here: which, in `why` (size bytes), and where.  Needs no checked module. */

@@ -1,8 +1,8 @@
 /* Functions of CUDA's device-side runtime that are answered here: PTX text, linked behind a module that declares one of them and
  * defines it not.
  *
- * Not those that start kernels or ask about the device: a kernel that calls one fails by its name when it is used (closure.c).
- * As none is ever started, there is nothing to wait for. */
+ * Those by which kernels start kernels are in starts.c.  Those that ask about the device are not there: a kernel that calls one
+ * fails by its name when it is used (closure.c). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "module/state.h"
 
@@ -72,11 +72,6 @@ static const char source[] =
     "st.param.b32 [error], 0;\n"
     "ret;\n"
     "}\n"
-    ".weak .func (.param .b32 error) cudaDeviceSynchronize()\n"
-    "{\n"
-    "st.param.b32 [error], 0;\n"
-    "ret;\n"
-    "}\n"
 #define ALLOCATION(prefix)                                                                              \
     ".weak .func (.param .b32 error) " prefix "Malloc(.param .b64 at, .param .b64 size)\n"              \
     "{\n"                                                                                               \
@@ -128,7 +123,7 @@ static bool declares_runtime(const struct ptx_module *m)
     return false;
 }
 
-/* Is a function of `library` declared in some module and defined in none? */
+/* Is a function of `library` declared in some module, and defined in none? */
 static bool is_wanted(const struct ptx_module *library, struct ptx_module *const modules[], size_t n)
 {
     for (const struct ptx_func *f = library->funcs; f; f = f->next) {
@@ -143,21 +138,52 @@ static bool is_wanted(const struct ptx_module *library, struct ptx_module *const
     return false;
 }
 
-enum aw_status ptx_runtime_add(struct ptx_module *modules[], size_t *n, struct ptx_diags *diags)
+/* Programs linked with CUDA's device runtime (libcudadevrt) have the functions that start kernels as PTX of NVIDIA's, made of
+ * calls of its driver's own: ours take their place. */
+static void take_place(const struct ptx_module *library, struct ptx_module *const modules[], size_t n)
 {
-    bool any = false;
-    struct ptx_module *library;
+    for (size_t i = 0; i < n; i++)
+        for (struct ptx_func *f = modules[i]->funcs; f; f = f->next) {
+            if (f->is_prototype || f->is_entry || !has(library, f->name, false))
+                continue;
+            f->is_prototype = true;
+            f->linkage = PTX_EXTERN;
+            f->body = NULL;
+        }
+}
 
-    for (size_t i = 0; i < *n; i++)
-        any |= declares_runtime(modules[i]);
-    if (!any)
-        return AW_OK;
-    enum aw_status status = ptx_parse(source, sizeof source - 1, "<device runtime>", diags, &library);
+/* Appends the text as a module where it is wanted. */
+static enum aw_status add_text(const char *text, size_t size, bool instead, struct ptx_module *modules[], size_t *n,
+                               struct ptx_diags *diags)
+{
+    struct ptx_module *library;
+    enum aw_status status = ptx_parse(text, size, "<device runtime>", diags, &library);
+
     if (status != AW_OK)
         return status;
+    if (instead)
+        take_place(library, modules, *n);
     if (is_wanted(library, modules, *n))
         modules[(*n)++] = library;
     else
         ptx_module_destroy(library);
     return AW_OK;
+}
+
+enum aw_status ptx_runtime_add(struct ptx_module *modules[], size_t *n, struct ptx_diags *diags)
+{
+    bool any = false;
+    struct aw_buf starts = { 0 };
+
+    for (size_t i = 0; i < *n; i++)
+        any |= declares_runtime(modules[i]);
+    if (!any)
+        return AW_OK;
+    enum aw_status status = add_text(source, sizeof source - 1, false, modules, n, diags);
+    if (status != AW_OK)
+        return status;
+    ptx_starts_text(&starts);
+    status = starts.failed ? AW_ERR_OUT_OF_MEMORY : add_text(starts.ptr, starts.len, true, modules, n, diags);
+    aw_buf_fini(&starts);
+    return status;
 }

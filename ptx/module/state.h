@@ -79,4 +79,8 @@ bool ptx_match_instr(struct ptx_module *module, struct ptx_instr *instr);
 void ptx_hash_func(struct ptx_func *func, struct aw_buf *scratch);
 bool ptx_hash_kernel(struct ptx_module *module, struct ptx_func *kernel, struct ptx_closure *closure);
 
+/* The text of the functions by which kernels start kernels (starts.c), and that of them which all others call that do. */
+#define PTX_STARTS_TAKE "__anywarp_starts_take"
+void ptx_starts_text(struct aw_buf *ret_text);
+
 #endif

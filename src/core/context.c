@@ -123,7 +123,7 @@ enum aw_status aw_ctx_settle(struct aw_ctx *ctx, int status)
 {
     if (status == AW_OK)
         status = aw_provider->device_fault(ctx->device->native);
-    return aw_device_note(ctx->device, status);
+    return status ? aw_device_note(ctx->device, status) : aw_ctx_fault(ctx); /* or one that the provider does not know of */
 }
 
 enum aw_status aw_ctx_sync(struct aw_ctx *ctx)

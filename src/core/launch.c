@@ -213,18 +213,31 @@ enum aw_status aw_launch_check(struct aw_func *func, const struct aw_launch_args
     return launch_ready(func, args, &code);
 }
 
-enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream)
+static inline __attribute__((always_inline)) enum aw_status launch_now(struct aw_func *func, const struct aw_launch_args *args,
+                                                                       struct aw_cstream *stream)
 {
     const struct aw_code *code = NULL;
+    enum aw_status status = launch_ready(func, args, &code);
+    if (status)
+        return status;
+    return func->kernarg_size <= KERNARG_SMALL ? launch_small(func, code, args, stream)
+                                               : launch_large(func, code, args, stream);
+}
+
+enum aw_status aw_launch_alone(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream)
+{
+    return launch_now(func, args, stream);
+}
+
+enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream)
+{
     enum aw_status status;
     if (func->module->ctx != stream->ctx)
         return AW_ERR_INVALID_HANDLE;
     if (aw_capture_any() &&
         aw_capture_add(stream, &(struct aw_work){ .type = AW_WORK_KERNEL, .kernel = { func, args } }, &status))
         return status;
-    status = launch_ready(func, args, &code);
-    if (status)
-        return status;
-    return func->kernarg_size <= KERNARG_SMALL ? launch_small(func, code, args, stream)
-                                               : launch_large(func, code, args, stream);
+    if (__builtin_expect(func->kernel->flags & AW_KERNEL_STARTS, 0))
+        return aw_launch_starting(func, args, stream);
+    return launch_now(func, args, stream);
 }

@@ -21,6 +21,12 @@ struct aw_launch_args {
  * more than one block.  Or why the kernel cannot be compiled, or the device's fault. */
 enum aw_status aw_launch_kernel(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream);
 
+/* The same of a kernel as it is, whatever it starts and whoever captures. */
+enum aw_status aw_launch_alone(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream);
+
+/* Launches a kernel that may start kernels, and sees to what it starts; as aw_launch_kernel, but for captures.  In starts.c. */
+enum aw_status aw_launch_starting(struct aw_func *func, const struct aw_launch_args *args, struct aw_cstream *stream);
+
 /* The same in parts, for graph nodes: everything that is checked before a launch, compiling included; and the parameters
  * packed as PTX lays them out, func->kernel->param_size bytes, without the hidden ones. */
 enum aw_status aw_launch_check(struct aw_func *func, const struct aw_launch_args *args);

@@ -106,6 +106,8 @@ enum aw_status aw_module_destroy(struct aw_module *module)
     if (module->library)
         aw_library_forget(module->library, module);
     enum aw_status status = aw_ctx_settle(module->ctx, aw_provider->device_sync(module->ctx->device->native));
+    if (module->starts)
+        module->starts->destroy(module->starts);
     for (uint32_t i = 0; i < module->manifest->n_kernels; i++) {
         struct aw_func *func = module->funcs[i];
         if (!func)

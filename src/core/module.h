@@ -102,6 +102,11 @@ struct aw_func {
     pthread_mutex_t lock;
 };
 
+/* What launching keeps with a module whose kernels start kernels (starts.c). */
+struct aw_starts {
+    void (*destroy)(struct aw_starts *starts);
+};
+
 struct aw_module {
     struct aw_handle handle;
     struct aw_ctx *ctx;
@@ -111,6 +116,7 @@ struct aw_module {
     uintptr_t arena;                /* device address, atomic; 0 until filled or when there are no variables */
     bool arena_ready;               /* atomic */
     struct aw_func **funcs;         /* by manifest index, atomic entries, NULL until first asked for */
+    struct aw_starts *starts;       /* NULL until a kernel is launched that may start others; under the lock */
     unsigned opt_level;             /* 0 for -G or CU_JIT_OPTIMIZATION_LEVEL 0, else 3 */
     pthread_mutex_t lock;
 };

@@ -1,6 +1,6 @@
-// PTX that calls CUDA's device-side runtime, as compilers other than nvcc write it for grid groups and for memory: what can be
-// answered is, and a
-// kernel that calls something else is refused when it is used, by its name, while the module's others work.
+// PTX that calls CUDA's device-side runtime, as compilers other than nvcc write it for grid groups, for memory and for kernels
+// that start kernels: what can be answered is, and a kernel that calls something else is refused when it is used, by its name,
+// while the module's others work.
 // link: -lcuda
 // expect-stderr: <ptx>:\d+:\d+: error: kernel 'asks', in 'helper' calls 'cudaGetDevice' of the device-side runtime: not supported
 // SPDX-License-Identifier: Apache-2.0
@@ -102,6 +102,56 @@ ROUND:
 }
 )";
 
+/* Kernels that start others, by the functions that compilers before CUDA 5.5 called, and by one that they may call at any
+ * time. */
+static const char starting[] = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.extern .func (.param .b64 r) cudaGetParameterBuffer(.param .b64 alignment, .param .b64 size);
+.extern .func (.param .b32 r) cudaLaunchDevice(.param .b64 f, .param .b64 p, .param .align 4 .b8 g[12], .param .align 4 .b8 b[12],
+    .param .b32 s, .param .b64 stream);
+.extern .func (.param .b32 r) cudaDeviceSynchronize();
+.global .u64 which = started;
+.visible .entry started(.param .u32 by, .param .u64 out)
+{
+    .reg .b64 %d<3>;
+    .reg .b32 %r<5>;
+    ld.param.u64 %d1, [out];
+    ld.param.u32 %r1, [by];
+    mov.u32 %r2, %tid.x;
+    mov.u32 %r3, %ctaid.x;
+    mad.lo.u32 %r2, %r3, 10, %r2;
+    mad.wide.u32 %d2, %r2, 4, %d1;
+    st.global.u32 [%d2], %r1;
+    ret;
+}
+.visible .entry starts(.param .u64 out, .param .u32 waits)
+{
+    .reg .b64 %d<6>;
+    .reg .b32 %r<6>;
+    .reg .pred %p;
+    ld.param.u64 %d1, [out];
+    ld.global.u64 %d3, [which];
+    { .param .b64 a, n, p; st.param.b64 [a], 8; st.param.b64 [n], 16; call.uni (p), cudaGetParameterBuffer, (a, n);
+      ld.param.b64 %d2, [p]; }
+    mov.u32 %r1, 42;
+    st.u32 [%d2], %r1;
+    st.u64 [%d2+8], %d1;
+    { .param .b64 f, p, stream; .param .align 4 .b8 g[12], b[12]; .param .b32 s, e;
+      st.param.b64 [f], %d3; st.param.b64 [p], %d2; st.param.b64 [stream], 0; st.param.b32 [s], 0;
+      st.param.b32 [g], 2; st.param.b32 [g+4], 1; st.param.b32 [g+8], 1;
+      st.param.b32 [b], 5; st.param.b32 [b+4], 1; st.param.b32 [b+8], 1;
+      call.uni (e), cudaLaunchDevice, (f, p, g, b, s, stream); ld.param.b32 %r2, [e]; }
+    st.global.u32 [%d1+24], %r2;
+    ld.param.u32 %r3, [waits];
+    setp.eq.u32 %p, %r3, 0;
+    @%p ret;
+    { .param .b32 e; call.uni (e), cudaDeviceSynchronize, (); }
+    ret;
+}
+)";
+
 static CUfunction function(CUmodule module, const char *name)
 {
     CUfunction f = nullptr;
@@ -136,6 +186,23 @@ static void check_takes(CUmodule module, size_t size, int error)
                out[3 * t + 1], out[3 * t + 2]);
 }
 
+static void check_starts(CUmodule module)
+{
+    int out[15];
+    Dev<int> d(15);
+    unsigned waits = 0;
+    void *args[] = { &d.ptr, &waits };
+    d.fill(0xff);
+    DRV(cuLaunchKernel(function(module, "starts"), 1, 1, 1, 1, 1, 1, 0, nullptr, args, nullptr), CUDA_SUCCESS);
+    CHECK(cudaDeviceSynchronize());
+    d.get(out);
+    for (int i = 0; i < 15; i++)
+        EXPECT(out[i] == (i % 10 < 5 ? 42 : i == 6 ? 0 : -1), "started: %d is %d", i, out[i]);
+    waits = 1; /* for what runs when it has ended: it is told, and not passed over */
+    DRV(cuLaunchKernel(function(module, "starts"), 1, 1, 1, 1, 1, 1, 0, nullptr, args, nullptr), CUDA_SUCCESS);
+    CHECK_ERR(cudaDeviceSynchronize(), cudaErrorLaunchFailure);
+}
+
 int main()
 {
     CHECK(cudaFree(nullptr));
@@ -152,9 +219,12 @@ int main()
     check_takes(module, (size_t)1 << 40, 2);
     /* Nothing is wrong with a text whose only kernel asks for what is not there. */
     static const char only[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
-                               ".extern .func (.param .b32 r) cudaGetLastError();\n"
-                               ".visible .entry k() { { .param .b32 r; call.uni (r), cudaGetLastError; } ret; }\n";
+                               ".extern .func (.param .b32 r) cudaGetDeviceCount(.param .b64 p);\n"
+                               ".visible .entry k() { { .param .b64 p; .param .b32 r; st.param.b64 [p], 0;\n"
+                               "  call.uni (r), cudaGetDeviceCount, (p); } ret; }\n";
     DRV(cuModuleLoadData(&alone, only), CUDA_SUCCESS);
     DRV(cuLaunchKernel(function(alone, "k"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_ERROR_NOT_SUPPORTED);
+    DRV(cuModuleLoadData(&alone, starting), CUDA_SUCCESS);
+    check_starts(alone);
     return check_done();
 }

@@ -68,7 +68,7 @@ def checks(source, build, meson, cc, tmp):
     built = run([*cc, "-Wall", "-Werror", "-o", tmp + "/x", tmp + "/x.c", *flags.stdout.split()])
     yield "example", built.returncode == 0, built.stdout
     built = run([*cc, "-Wall", "-Werror", "-fsyntax-only", "-x", "c", "-", *flags.stdout.split()], input=headers)
-    yield "headers", built.returncode == 0 and headers.count("\n") == 6, built.stdout + headers
+    yield "headers", built.returncode == 0 and headers.count("\n") == 7, built.stdout + headers
     done = run([tmp + "/x", tmp + "/x.ptx", "gfx1030"], env=env)
     yield "example for a card", done.returncode == 0 and "global_store" in done.stdout, done.stdout
     done = run([tmp + "/x", tmp + "/y.ptx", "host"], env=env)
