@@ -3,6 +3,7 @@
  * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles
  * then look as they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "finish/match.h"
 #include "finish/target.h"
 #include "lower/intrinsic.h"
 
@@ -20,21 +21,6 @@ struct halves {
 };
 
 enum { MAX_PHIS = 4096, MAX_DEPTH = 12 };
-
-static bool is_op(LLVMValueRef v, LLVMOpcode op)
-{
-    return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == op;
-}
-
-static bool is_number(LLVMValueRef v, unsigned long long n)
-{
-    return LLVMIsAConstantInt(v) && LLVMConstIntGetZExtValue(v) == n;
-}
-
-static LLVMValueRef operand(LLVMValueRef v, unsigned k)
-{
-    return LLVMGetOperand(v, k);
-}
 
 /* The halves of (zext hi << 32) | zext lo. */
 static bool is_join(struct halves *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVMValueRef *ret_hi)

@@ -112,6 +112,12 @@ int ptx_run_pairs(struct ptx_pipeline *pipe)
     return pipe->lifted || ptx_pass_forced(pipe, PTX_PASS_PAIRS) ? ptx_target_pairs(*pipe->module, pipe->diags) : AW_OK;
 }
 
+int ptx_run_int_quotients(struct ptx_pipeline *pipe)
+{
+    return pipe->lifted || ptx_pass_forced(pipe, PTX_PASS_INT_QUOTIENTS) ? ptx_target_int_quotients(*pipe->module, pipe->diags)
+                                                                          : AW_OK;
+}
+
 /* Blocks of a tangled function's part on cards: the AMDGPU backend's passes over a loop take time with the square of its
  * blocks. */
 enum { CARD_PART_BLOCKS = 100 };

@@ -1,0 +1,24 @@
+/* What passes ask of a value that look for a pattern of operations. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PTX_FINISH_MATCH_H
+#define PTX_FINISH_MATCH_H
+
+#include <llvm-c/Core.h>
+#include <stdbool.h>
+
+static inline bool is_op(LLVMValueRef v, LLVMOpcode op)
+{
+    return LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == op;
+}
+
+static inline bool is_number(LLVMValueRef v, unsigned long long n)
+{
+    return LLVMIsAConstantInt(v) && LLVMConstIntGetZExtValue(v) == n;
+}
+
+static inline LLVMValueRef operand(LLVMValueRef v, unsigned k)
+{
+    return LLVMGetOperand(v, k);
+}
+
+#endif
