@@ -81,6 +81,7 @@ int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCod
     LLVMMemoryBufferRef buffer = NULL;
     size_t before = diags->len;
     ptx_phase(AW_PHASE_CODE);
+    ptx_mask_moves();
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, &buffer)) {
         aw_buf_printf(diags, "<ir>:0:0: error: code generation: %s\n", message ? message : "unknown");
         LLVMDisposeMessage(message);

@@ -79,6 +79,9 @@ int ptx_emit_ir(LLVMModuleRef module, struct ptx_result *ret, struct aw_buf *dia
 int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCodeGenFileType type, struct ptx_result *ret,
                      struct aw_buf *diags);
 
+/* From the first call on, machine code for x86 keeps the upper lanes of widened masks off (mask_moves.cpp).  Thread-safe. */
+void ptx_mask_moves(void);
+
 struct ptx_bytes {
     const char *bytes;
     size_t size;

@@ -1,7 +1,8 @@
 /* Masked loads and stores of eight bytes are of sixteen, the upper eight off by an AND.  AVX-512 has none that is narrower than
  * sixteen bytes, and LLVM widens the mask by KMOVB, which clears its upper bits; but LLVM takes that instruction for a plain copy
  * (isMoveReg), and where the widened mask goes to the stack, the mask that it came of is stored there, whose upper bits are
- * other lanes': a store then writes what they write eight bytes too low.  Seen in LLVM 22, and in the sources of 19 to 21. */
+ * other lanes': a store then writes what they write eight bytes too low.  For LLVM 19 and 20:
+ * in 21 and 22 mask_moves.cpp mends it for every mask. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
