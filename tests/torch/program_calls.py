@@ -843,7 +843,7 @@ def folded(m):
     x = m.tensor((2, 4, 9, 11), dtype)
     f, name = m.some(
         (lambda x: F.unfold(x, k, 1, p, s), "unfold"), (lambda x: F.fold(F.unfold(x, k, 1, p, s), (9, 11), k, 1, p, s), "fold"),
-        (lambda x: F.pixel_shuffle(x, 2), "pixel_shuffle"), (lambda x: F.channel_shuffle(x, 2), "channel_shuffle"),
+        (lambda x: F.pixel_shuffle(x, 2), "pixel_shuffle"), (lambda x: F.channel_shuffle(x.contiguous(), 2), "channel_shuffle"),
         (lambda x: F.pad(x, (k, p, s, 1), "reflect"), "reflect"), (lambda x: F.pad(x, (k, p, s, 1), "replicate"), "replicate"),
         (lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2, output_size=x.shape), "max_unpool"),
         (lambda x: F.lp_pool2d(x.abs() + 1, 2.0, 2), "lp_pool"))

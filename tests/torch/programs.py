@@ -163,6 +163,7 @@ def main():
             print("WRONG", family, line, flush=True)
         wrong += lines
         looked_at += n
+        print("SEED", seed, n, flush=True)
         torch.cuda.empty_cache()
     print(f"{family}: seeds {first} to {first + count - 1}, {looked_at} calls, {len(wrong)} wrong", flush=True)
     sys.exit(bool(wrong or not looked_at))

@@ -229,6 +229,81 @@ def family_xformers():
             same(y.float(), x, tolerance, f"{way} {dtype}")
 
 
+def beside_float64(f, plain, inputs, tolerance=1e-5):
+    """f on the device beside `plain` in double precision, with gradients, to parts of the largest number."""
+    wide = [t.double() if t.is_floating_point() else t.clone() for t in inputs]
+    expected = with_gradients(plain, wide)
+    actual = with_gradients(lambda *t: f(*(x * 1 for x in t)), [t.cuda() for t in inputs])  # some write over what they are given
+    assert len(expected) == len(actual)
+    for k, (x, y) in enumerate(zip(expected, actual)):
+        off = (y.detach().cpu().double() - x.detach()).abs().max().item() / x.abs().max().item()
+        assert off <= tolerance, f"result {k}: {off}"
+
+
+def sparsemax(x):
+    z = x.sort(-1, descending=True)[0]
+    sums, places = z.cumsum(-1), torch.arange(1, x.shape[-1] + 1)
+    kept = (1 + places * z > sums).sum(-1, keepdim=True)
+    return (x - (sums.gather(-1, kept - 1) - 1) / kept).clamp(min=0)
+
+
+def family_liger():
+    """Liger's kernels in Triton: losses, norms and activations, forward and backward."""
+    import liger_kernel.transformers.functional as liger
+    from torch.nn import functional as F
+    for n, v in ((7, 33), (16, 1000), (5, 4097)):
+        x, z, w, b = torch.randn(n, v), torch.randn(n, v), torch.randn(v), torch.randn(v)
+        y = torch.randint(0, v, (n, ))
+        y[1] = -100
+        beside_float64(liger.liger_cross_entropy, F.cross_entropy, [x, y])
+        beside_float64(lambda x, y: liger.liger_cross_entropy(x, y, label_smoothing=0.1, reduction="sum"),
+                       lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1, reduction="sum"), [x, y])
+        beside_float64(liger.liger_fused_linear_cross_entropy, lambda x, w, y, b: F.cross_entropy(x @ w.T + b, y),
+                       [torch.randn(n, 32), torch.randn(v, 32) / 6, y, b])
+        beside_float64(liger.liger_softmax, lambda x: x.softmax(-1), [x])
+        beside_float64(liger.liger_sparsemax, sparsemax, [x])
+        beside_float64(lambda x, w: liger.liger_rms_norm(x, w, 1e-6, 1.0, "gemma", False),
+                       lambda x, w: F.rms_norm(x, (v, ), w + 1, 1e-6), [x, w])
+        beside_float64(lambda x, w, b: liger.liger_layer_norm(x, w, b, 1e-6), lambda x, w, b: F.layer_norm(x, (v, ), w, b, 1e-6),
+                       [x, w, b])
+        beside_float64(liger.liger_geglu, lambda a, b: F.gelu(a, approximate="tanh") * b, [x, z])
+        beside_float64(liger.liger_swiglu, lambda a, b: F.silu(a) * b, [x, z])
+
+
+def family_linear_attention():
+    """flash-linear-attention's kernels in Triton beside its own plain ones, each in one of the forms that it chooses among."""
+    from triton.runtime import autotuner
+    begin = autotuner.Autotuner.__init__
+    autotuner.Autotuner.__init__ = lambda self, f, names, forms, *more, **words: begin(self, f, names, forms[:1], *more, **words)
+    import fla.ops as ops
+    from fla.ops.based.naive import naive_parallel_based
+    from fla.ops.delta_rule.naive import delta_rule_recurrence
+    from fla.ops.forgetting_attn.naive import naive_forgetting_attn
+    from fla.ops.gla.naive import naive_recurrent_gla
+    from torch.nn.functional import logsigmoid, normalize
+
+    def heads_first(f):
+        return lambda *t: f(*(x.transpose(1, 2) for x in t)).transpose(1, 2)
+
+    def beside(f, plain, *inputs):
+        expected, actual = with_gradients(plain, [t.clone() for t in inputs]), with_gradients(f, [t.cuda() for t in inputs])
+        assert len(expected) == len(actual)
+        for k, (x, y) in enumerate(zip(expected, actual)):  # products are of TF32
+            assert (y.cpu() - x).norm() <= 5e-3 * x.norm(), f"result {k}: {(y.cpu() - x).norm() / x.norm()}"
+
+    q, k, v, g, b = torch.randn(5, 1, 65, 2, 16).unbind()
+    for f in (ops.chunk_gla, ops.fused_recurrent_gla):
+        beside(lambda q, k, v, g, f=f: f(q, k, v, logsigmoid(g))[0],
+               lambda q, k, v, g: naive_recurrent_gla(q, k, v, logsigmoid(g))[0], q, k, v, g)
+    for f in (ops.chunk_delta_rule, ops.fused_recurrent_delta_rule):
+        beside(lambda q, k, v, b, f=f: f(q, k, v, b.sigmoid())[0],
+               heads_first(lambda q, k, v, b: delta_rule_recurrence(q, k, v, b.sigmoid())[0]), q, normalize(k, dim=-1), v,
+               b[..., 0])
+    beside(lambda q, k, v, g: ops.parallel_forgetting_attn(q, k, v, logsigmoid(g)),
+           lambda q, k, v, g: naive_forgetting_attn(q, k, v, logsigmoid(g)), q, k, v, g[..., 0])
+    beside(ops.parallel_based, heads_first(naive_parallel_based), q, k, v)
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     globals()["family_" + sys.argv[1]]()
