@@ -382,7 +382,8 @@ static bool call(struct sass_lift *l, const struct sass_insn *i, uint32_t contex
     }
     (void)sass_look(l, SASS_L);
     if (sass_called(l, i, &index)) {
-        jump(l, block_at(l, index, l->no_return[index] ? context : new_context(l, context, at + 1, index)), condition.s);
+        bool jumps = sass_call_jumps(l, i, &index);
+        jump(l, block_at(l, index, jumps ? context : new_context(l, context, at + 1, index)), condition.s);
         return !condition.s[0];
     }
     if (!l->relocated || !call_runtime(l, r, condition))

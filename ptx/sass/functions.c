@@ -7,7 +7,8 @@
 
 /* ---- Calls that are jumps
  *
- * A CALL may lead out of a loop to code that never comes back.  What is called so has no return that can be reached. */
+ * A CALL may lead out of a loop, to code that never comes back: no return can be reached from there.  Or to the rest of the
+ * function, which returns to where that was called from: then nothing in the code has the place behind this call as a number. */
 
 struct search {
     uint32_t *stack, n, *seen, round;
@@ -42,6 +43,37 @@ bool sass_calls_register(const struct sass_insn *i)
     return i->op == SASS_CALL && i->opnd[SASS_A].kind != SASS_NONE && !sass_is_zero(&i->opnd[SASS_A]);
 }
 
+bool sass_call_jumps(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index)
+{
+    uint32_t behind = i->offset / SASS_INSN_SIZE + 1;
+    return sass_called(l, i, ret_index) && (l->no_return[*ret_index] || behind >= l->n || !l->noted[behind]);
+}
+
+/* A number in the code of a part: it may be a place there. */
+static void note(struct sass_lift *l, const struct sass_code_part *part, int64_t number)
+{
+    uint32_t k = part->first + (uint32_t)number / SASS_INSN_SIZE;
+    if ((uint32_t)number % SASS_INSN_SIZE == 0 && (uint32_t)number < part->code->text.size && k < l->n)
+        l->noted[k] = 1;
+}
+
+static void find_noted(struct sass_lift *l)
+{
+    for (uint32_t k = 0; k < l->n; k++) {
+        const struct sass_insn *i = &l->insns[k];
+        const struct sass_code_part *part = sass_part_of(l, k);
+        const struct sass_reloc *r = sass_reloc_of(l, i);
+        uint32_t place;
+        for (int s = SASS_A; s <= SASS_C; s++)
+            if (i->opnd[s].kind == SASS_IMM)
+                note(l, part, i->opnd[s].value + (r ? r->addend : 0));
+        if (i->op == SASS_LEPC && i->opnd[SASS_L].kind == SASS_IMM)
+            note(l, part, (k - part->first + 1) * SASS_INSN_SIZE + i->opnd[SASS_L].value);
+        if (r && i->op != SASS_CALL && sass_place_of(l, r->symbol, r->addend, &place))
+            l->noted[place / SASS_INSN_SIZE] = 1;
+    }
+}
+
 /* Where control may go from instruction k but to a return. */
 static void visit_next(struct sass_lift *l, struct search *s, const struct sass_insn *i)
 {
@@ -49,10 +81,12 @@ static void visit_next(struct sass_lift *l, struct search *s, const struct sass_
     bool always = !sass_guarded(i) && (i->opnd[SASS_S].kind == SASS_NONE || sass_is_true(&i->opnd[SASS_S]));
     enum sass_way way = sass_way_of(l, i);
     bool jumps = i->op == SASS_BRA && way != SASS_WAY_ON;
-    if (sass_called(l, i, &to) && l->no_return[to])
-        jumps = true;
     if (jumps)
         visit(l, s, i->opnd[SASS_J].value);
+    if (sass_call_jumps(l, i, &to)) {
+        visit(l, s, (int64_t)to * SASS_INSN_SIZE);
+        jumps = true;
+    }
     if (i->op == SASS_BRX || i->op == SASS_BRXU) {
         const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
         for (uint32_t t = 0; t < n; t++)
@@ -84,6 +118,7 @@ void sass_find_jumps(struct sass_lift *l)
                         .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
     uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     bool changed = !l->arena.failed;
+    find_noted(l);
     while (changed) {
         changed = false;
         memset(known, 0, l->n);
@@ -127,7 +162,7 @@ static void find_functions(struct sass_lift *l, struct functions *g, bool *ret_r
     for (uint32_t k = 0; k < l->n; k++) {
         uint32_t to;
         *ret_registers |= sass_calls_register(&l->insns[k]);
-        if (sass_called(l, &l->insns[k], &to) && !l->no_return[to])
+        if (sass_called(l, &l->insns[k], &to) && !sass_call_jumps(l, &l->insns[k], &to))
             add_function(g, to);
     }
     for (uint32_t s = 0; s < l->cubin->n_symbols && *ret_registers; s++) {
@@ -147,7 +182,7 @@ static void add_call(struct functions *g, uint32_t from, uint32_t to)
 static void add_calls(struct sass_lift *l, struct functions *g, uint32_t from, const struct sass_insn *i)
 {
     uint32_t to, value;
-    if (sass_called(l, i, &to))
+    if (sass_called(l, i, &to) && !sass_call_jumps(l, i, &to))
         add_call(g, from, to);
     for (uint32_t s = 0; s < l->cubin->n_symbols && sass_calls_register(i); s++)
         if (sass_is_target(l, i, s, &to, &value))

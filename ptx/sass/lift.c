@@ -24,6 +24,7 @@ static bool decode(struct sass_lift *l)
     l->apart = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->quotient_of = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->no_return = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    l->noted = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->here = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->in_step = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->n_words = l->code->param_size / 4 + 2;

@@ -161,6 +161,7 @@ struct sass_lift {
     uint8_t *leader;             /* a block begins at this instruction */
     uint32_t *first_entry, *last_entry; /* of it: which instructions jump there; n and 0: none do */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
+    uint8_t *noted;              /* the code has this instruction's place as a number, so a return may lead there */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
     uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere
                                   * (apart.c) */
@@ -453,7 +454,9 @@ bool sass_quotient_end(struct sass_lift *l, const struct sass_insn *i);
 /* The target of a call that no register says; false where one does, and of functions of the device runtime. */
 bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index);
 bool sass_calls_register(const struct sass_insn *i);
-void sass_find_jumps(struct sass_lift *l); /* fills `no_return` */
+/* Of such a call: it never leads back here, and so is a jump. */
+bool sass_call_jumps(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index);
+void sass_find_jumps(struct sass_lift *l); /* fills `no_return` and `noted` */
 bool sass_find_once(struct sass_lift *l);  /* fills `once` and `ring`; false: there are too many functions */
 uint64_t sass_most_lifted(const struct sass_lift *l); /* instructions that code may become with contexts for its calls */
 

@@ -124,7 +124,8 @@ static bool in_function(const struct sass_lift *l, uint32_t at)
 {
     for (uint32_t k = 0; k < at; k++) {
         uint32_t to;
-        if (sass_called(l, &l->insns[k], &to) && to <= at && to > k && !l->serves[to] && !l->no_return[to])
+        if (sass_called(l, &l->insns[k], &to) && to <= at && to > k && !l->serves[to] &&
+            !sass_call_jumps(l, &l->insns[k], &to))
             return true;
     }
     return false;

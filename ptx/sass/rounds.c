@@ -32,7 +32,7 @@ struct ways {
 static void ways_of(const struct sass_lift *l, const struct sass_insn *i, struct ways *ret)
 {
     uint32_t called;
-    bool jumps = sass_called(l, i, &called) && l->no_return[called];
+    bool jumps = sass_call_jumps(l, i, &called);
     ret->n = 0;
     ret->to = i->op == SASS_BRX || i->op == SASS_BRXU ? sass_indirect_targets(l, i->offset, &ret->n) : NULL;
     if (ret->to)

@@ -6,7 +6,7 @@
 #include "bits.h"
 #include "make_cubin.h"
 
-enum { MAX = 1000 };
+enum { MAX = 1100 };
 static struct aw_buf text, why;
 
 static enum aw_status lift(unsigned arch, const struct bits code[], unsigned n)
@@ -78,6 +78,12 @@ static struct bits call(unsigned at, unsigned to)
 static struct bits give_back(unsigned at)
 {
     return put(put(always(0x950, 0, 20), 34, 48, (uint64_t)(-((int64_t)at + 1) * 4)), 86, 1, 1);
+}
+
+/* MOV R20, the place of instruction `to`: where it stands means nothing here. */
+static struct bits place(unsigned to)
+{
+    return put(put(start(0x802, 20, 0), 32, 32, to * 16), 72, 4, 15);
 }
 
 Test(lift, bits_that_no_field_has)
@@ -177,12 +183,12 @@ Test(lift, points_of_order)
 Test(lift, functions_that_call_themselves)
 {
     struct bits again = put(call(2, 2), 12, 3, 0); /* @P0 */
-    cr_assert_eq(LIFT(80, call(0, 2), leave(), again, give_back(3)), AW_OK, "%s", why.ptr);
+    cr_assert_eq(LIFT(80, call(0, 2), leave(), again, give_back(3), place(1), place(3)), AW_OK, "%s", why.ptr);
     has("$RETURN1:", true);
     has("setp.eq.u32 %q0, %return, 16;", true);
     has("setp.eq.u32 %q1, %return, 48;", true);
     /* One that does not: its return is where it was called from. */
-    cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), give_back(3)), AW_OK, "%s", why.ptr);
+    cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), give_back(3), place(1)), AW_OK, "%s", why.ptr);
     has("$RETURN", false);
     has("setp.ne.u32 %q0, %t2, 16;\n\t@%q0 trap;", true);
 }
@@ -207,7 +213,10 @@ static void nested(unsigned calls, unsigned own)
     for (unsigned k = 1; k < own; k++)
         code[n++] = add();
     code[n] = give_back(n);
-    cr_assert_eq(lift(80, code, n + 1), AW_OK, "%s", why.ptr);
+    n++;
+    for (unsigned k = 1; k < inner; k++)
+        code[n++] = place(k);
+    cr_assert_eq(lift(80, code, n), AW_OK, "%s", why.ptr);
 }
 
 /* Copies for all calls of calls would be many times the code: what is large with its copies is lifted once. */
@@ -233,6 +242,20 @@ Test(lift, calls_that_do_not_come_back)
 {
     cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), call(3, 0)), AW_OK, "%s", why.ptr);
     has("trap", false);
+}
+
+/* A call of the rest of the function leads out of its loop: no number says that it leads back, and the function's own return is
+ * from there. */
+Test(lift, calls_of_the_rest_of_a_function)
+{
+    struct bits out = put(call(3, 5), 12, 3, 0); /* @P0 */
+    struct bits round = put(put(start(0x947, 0, 0), 34, 48, (uint64_t)(-3 * 4)), 87, 3, 7);
+    cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), out, round, give_back(5), place(1)), AW_OK, "%s", why.ptr);
+    has(", 16;\n\t@%q0 trap;", true);
+    has(", 64;", false);
+    has("%q1", false);
+    cr_assert_eq(LIFT(80, call(0, 2), leave(), add(), out, round, give_back(5), place(1), place(4)), AW_OK, "%s", why.ptr);
+    has(", 64;\n\t@%q0 trap;", true);
 }
 
 /* P says that the operation was done, in global memory: the code behind it is for all other addresses. */
