@@ -282,6 +282,25 @@ static bool process_on_host(const char *pid)
     return found;
 }
 
+/* What it holds of the machine's memory without a file behind it, in bytes, or all ones. */
+static uint64_t process_memory(const char *pid)
+{
+    char path[PATH_MAX], line[256];
+    unsigned long long own, shared, kib = 0;
+    unsigned found = 0;
+    snprintf(path, sizeof path, "%s/proc/%s/status", root, pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof line, f)) {
+        if (sscanf(line, "RssAnon: %llu", &own) == 1)
+            kib += own, found |= 1;
+        else if (sscanf(line, "RssShmem: %llu", &shared) == 1)
+            kib += shared, found |= 2;
+    }
+    if (f)
+        fclose(f);
+    return found == 3 ? kib * 1024 : UINT64_MAX;
+}
+
 /* What amdgpu counts for each open file; several files of one process may be one client. */
 static bool process_on_card(const char *pid, const char *pci, uint64_t *ret_memory)
 {
@@ -327,6 +346,8 @@ unsigned aw_nvml_processes(const struct aw_nvml_place *place, struct aw_nvml_pro
         if (e->d_name[0] < '0' || e->d_name[0] > '9' ||
             !(place->host ? process_on_host(e->d_name) : process_on_card(e->d_name, place->pci, &memory)))
             continue;
+        if (place->host && n < room)
+            memory = process_memory(e->d_name);
         if (n < room)
             ret[n] = (struct aw_nvml_process){ .pid = (unsigned)strtoul(e->d_name, NULL, 10), .memory = memory };
         n++;

@@ -37,7 +37,8 @@ bool aw_nvml_vbios(const struct aw_nvml_place *place, char *ret_text, size_t siz
 /* An nvmlGpuTopologyLevel_t between two cards. */
 bool aw_nvml_topology(const struct aw_nvml_place *a, const struct aw_nvml_place *b, int *ret_level);
 
-/* A process that uses the device; `memory` in bytes, or all ones where it is not known. */
+/* A process that uses the device; `memory` in bytes, or all ones where it is not known.  Of the host device, whose memory is the
+ * machine's, it is what the process holds there itself (not what it maps of files). */
 struct aw_nvml_process {
     unsigned pid;
     uint64_t memory;

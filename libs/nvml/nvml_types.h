@@ -28,6 +28,9 @@ typedef enum {
     NVML_TOPOLOGY_SYSTEM = 50,
 } nvmlGpuTopologyLevel_t;
 enum { NVML_TEMPERATURE_GPU = 0 };
+enum { NVML_P2P_CAPS_INDEX_READ = 0, NVML_P2P_CAPS_INDEX_WRITE, NVML_P2P_CAPS_INDEX_NVLINK, NVML_P2P_CAPS_INDEX_ATOMICS,
+       NVML_P2P_CAPS_INDEX_PCI, NVML_P2P_CAPS_INDEX_UNKNOWN };
+enum { NVML_P2P_STATUS_OK = 0, NVML_P2P_STATUS_NOT_SUPPORTED = 5 };
 
 typedef int nvmlAffinityScope_t, nvmlClockId_t, nvmlComputeMode_t, nvmlDetachGpuState_t, nvmlDeviceVgpuCapability_t,
     nvmlDriverModel_t;
@@ -59,6 +62,23 @@ typedef struct nvmlBAR1Memory nvmlBAR1Memory_t;
 typedef struct { unsigned gpu, memory; } nvmlUtilization_t; /* per cent */
 /* degrees Celsius */
 typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temperature; } nvmlTemperature_t;
+
+/* `version`: its size | its number << 24, here 2 and 3.  The first form has no version, and ends with the state. */
+typedef struct {
+    unsigned version;
+    unsigned char clusterUuid[16];
+    nvmlReturn_t status;
+    unsigned cliqueId;
+    unsigned char state; /* 0: there is no fabric */
+    unsigned healthMask;
+    unsigned char healthSummary; /* from 3 on */
+} nvmlGpuFabricInfoV_t;
+typedef struct {
+    unsigned char clusterUuid[16];
+    nvmlReturn_t status;
+    unsigned cliqueId;
+    unsigned char state;
+} nvmlGpuFabricInfo_t;
 
 typedef struct { unsigned pid; unsigned long long usedGpuMemory; } nvmlProcessInfo_v1_t; /* bytes, or all ones: not known */
 typedef struct { unsigned pid; unsigned long long usedGpuMemory; unsigned gpuInstanceId, computeInstanceId; } nvmlProcessInfo_t;

@@ -269,3 +269,54 @@ nvmlReturn_t awnvml_nvmlDeviceGetTopologyCommonAncestor(nvmlDevice_t a, nvmlDevi
     *path = (nvmlGpuTopologyLevel_t)level;
     return NVML_SUCCESS;
 }
+
+/* What the devices reach of each other's memory is what cuDeviceCanAccessPeer says; none has NVLink. A device reaches its own. */
+nvmlReturn_t awnvml_nvmlDeviceGetP2PStatus(nvmlDevice_t a, nvmlDevice_t b, nvmlGpuP2PCapsIndex_t index, int *p2p)
+{
+    nvmlReturn_t result = aw_nvml_check(a);
+    if (result == NVML_SUCCESS)
+        result = aw_nvml_check(b);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!p2p || index < NVML_P2P_CAPS_INDEX_READ || index >= NVML_P2P_CAPS_INDEX_UNKNOWN)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    bool reads = index == NVML_P2P_CAPS_INDEX_READ || index == NVML_P2P_CAPS_INDEX_WRITE;
+    bool reaches = a == b || (a->info.peers >> b->index & 1);
+    *p2p = reads && reaches ? NVML_P2P_STATUS_OK : NVML_P2P_STATUS_NOT_SUPPORTED;
+    return NVML_SUCCESS;
+}
+
+/* No device here has links of NVLink's. */
+nvmlReturn_t awnvml_no_link(nvmlDevice_t device, unsigned link, void *ret)
+{
+    enum { LINKS = 18 };
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result != NVML_SUCCESS)
+        return result;
+    return ret && link < LINKS ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info)
+{
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result == NVML_SUCCESS && !info)
+        result = NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS)
+        *info = (nvmlGpuFabricInfo_t){ .status = NVML_ERROR_NOT_SUPPORTED };
+    return result;
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabricInfoV_t *info)
+{
+    enum { SECOND = 36 | 2 << 24, THIRD = sizeof *info | 3 << 24 };
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!info)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    if (info->version != SECOND && info->version != THIRD)
+        return NVML_ERROR_ARGUMENT_VERSION_MISMATCH;
+    nvmlGpuFabricInfoV_t none = { .version = info->version, .status = NVML_ERROR_NOT_SUPPORTED };
+    memcpy(info, &none, info->version & 0xffffff);
+    return NVML_SUCCESS;
+}

@@ -213,6 +213,18 @@ CUresult awcu_cuDeviceGetByPCIBusId(CUdevice *dev, const char *pciBusId)
 
 /* ---- For libs/nvml. */
 
+static uint64_t native_peers(int native)
+{
+    uint64_t peers = 0;
+    int n = aw_provider->device_count();
+    for (int i = 0; i < n && i < AW_MAX_DEVICES; i++) {
+        bool can = false;
+        if (i != native && aw_provider->peer_access && aw_provider->peer_access(native, i, &can) == AW_OK && can)
+            peers |= (uint64_t)1 << i;
+    }
+    return peers;
+}
+
 CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info)
 {
     struct aw_device device;
@@ -228,6 +240,7 @@ CUresult aw_abi_device_describe(int native, struct aw_devinfo *ret_info)
         .cc_major = device.cc_major, .cc_minor = device.cc_minor, .multiprocessors = device.attr[AW_DEV_MULTIPROCESSORS],
         .clock_khz = device.attr[AW_DEV_CLOCK_KHZ], .memory_clock_khz = device.attr[AW_DEV_MEMORY_CLOCK_KHZ],
         .bus_width = device.attr[AW_DEV_BUS_WIDTH], .total = device.total_memory, .free = free_bytes,
+        .peers = native_peers(native),
         .driver_version = aw_driver_version(),
     };
     snprintf(ret_info->name, sizeof ret_info->name, "%.*s", (int)sizeof ret_info->name - 1, device.name);

@@ -16,6 +16,7 @@ struct aw_devinfo {
     int clock_khz, memory_clock_khz; /* the highest */
     int bus_width;                 /* bits */
     uint64_t total, free;          /* bytes of memory */
+    uint64_t peers;                /* bit n: its kernels and copies reach the memory of the machine's device n */
     int driver_version;            /* as cuDriverGetVersion's */
 };
 

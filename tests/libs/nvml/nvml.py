@@ -45,6 +45,22 @@ assert other.value == h.value
 assert nvml.nvmlDeviceGetEccMode(h, byref(index), byref(index)) == 3
 load = (c_uint * 2)()
 assert nvml.nvmlDeviceGetUtilizationRates(h, load) in (0, 3) and load[0] <= 100
+p2p, link = c_int(9), c_int(9)
+for what, status in ((0, 0), (1, 0), (2, 5), (3, 5), (4, 5)):
+    assert nvml.nvmlDeviceGetP2PStatus(h, h, what, byref(p2p)) == 0 and p2p.value == status, what
+assert nvml.nvmlDeviceGetP2PStatus(h, h, 5, byref(p2p)) == 2 and nvml.nvmlDeviceGetP2PStatus(h, h, 0, None) == 2
+assert nvml.nvmlDeviceGetP2PStatus(h, c_void_p(8), 0, byref(p2p)) == 2
+if n.value > 1:
+    assert nvml.nvmlDeviceGetHandleByIndex_v2(1, byref(other)) == 0
+    assert nvml.nvmlDeviceGetP2PStatus(h, other, 0, byref(p2p)) == 0 and p2p.value == 0, 'the host device reaches itself'
+    assert nvml.nvmlDeviceGetP2PStatus(h, other, 2, byref(p2p)) == 0 and p2p.value == 5
+assert nvml.nvmlDeviceGetNvLinkRemoteDeviceType(h, 0, byref(link)) == 3
+assert nvml.nvmlDeviceGetNvLinkState(h, 99, byref(link)) == 2
+fabric = (ctypes.c_ubyte * 40)(36, 0, 0, 2, *[255] * 36)
+assert nvml.nvmlDeviceGetGpuFabricInfoV(h, fabric) == 0 and bytes(fabric[20:29]) == bytes([3, 0, 0, 0, 0, 0, 0, 0, 0])
+assert bytes(fabric[36:]) == bytes([255] * 4), 'what is behind the second form'
+fabric[3] = 1
+assert nvml.nvmlDeviceGetGpuFabricInfoV(h, fabric) == 25
 count = c_uint()
 assert nvml.nvmlDeviceGetComputeRunningProcesses_v3(h, byref(count), None) in (0, 7)
 assert nvml.nvmlShutdown() == 0 and nvml.nvmlDeviceGetCount_v2(byref(n)) == 0, 'two starts, one end'
@@ -53,9 +69,9 @@ print('PASS', uuid.decode())
 '''
 
 
-def run(anywarp, device, *command):
-    got = subprocess.run(['env', 'CUDA_VISIBLE_DEVICES=', anywarp, 'run', '--device=' + device, *command], capture_output=True,
-                         text=True, timeout=60)
+def run(anywarp, device, *command, devices=1):
+    got = subprocess.run(['env', 'CUDA_VISIBLE_DEVICES=', 'ANYWARP_HOST_DEVICES=%d' % devices, anywarp, 'run',
+                          '--device=' + device, *command], capture_output=True, text=True, timeout=60)
     return got.returncode, got.stdout, got.stderr
 
 
@@ -70,6 +86,9 @@ def main():
     code, out, err = run(anywarp, device, sys.executable, '-c', ASK)
     want('ctypes', code == 0 and out.startswith('PASS '), code, out, err)
     uuid = out.split()[-1] if out else ''
+    if device == 'host':
+        code, out, err = run(anywarp, device, sys.executable, '-c', ASK, devices=2)
+        want('two devices', code == 0 and out.startswith('PASS '), code, out, err)
     code, out, err = run(anywarp, device, 'nvidia-smi', '-L')
     want('-L', code == 0 and re.fullmatch(r'GPU 0: .+ \(UUID: %s\)\n' % uuid, out), out, err)
     code, out, err = run(anywarp, device, 'nvidia-smi')
