@@ -86,6 +86,246 @@ static void singular(void)
           "handle");
 }
 
+/* Values at one place are summed. */
+static void twice(void)
+{
+    double val[] = { 1, 2, 5, 1, 3 }, b[] = { 6, 8 }, x[2];
+    int ptr[] = { 0, 3, 5 }, ind[] = { 0, 0, 1, 1, 1 }, at; /* 3 5; 0 4 */
+    struct cusparseMatDescr descr = { 0 };
+    int (*const f[])(cusolverSpHandle_t, int, int, cusparseMatDescr_t, const double *, const int *, const int *, const double *,
+                     double, int, double *, int *) = { (void *)cusolverSpDcsrlsvqrHost, (void *)cusolverSpDcsrlsvluHost };
+    for (int k = 0; k < 2; k++)
+        check(f[k](handle, 2, 5, &descr, val, ptr, ind, b, 0, k, x, &at) == 0 && fabs(x[1] - 2) < 1e-12 &&
+                  fabs(x[0] + 4. / 3) < 1e-12,
+              "two values at one place, %d: %g %g", k, x[0], x[1]);
+    double square[] = { 1, 3, 1, 1 };
+    int corner[] = { 0, 0, 0, 1 };
+    ptr[1] = 2, ptr[2] = 4;
+    check(cusolverSpDcsrlsvcholHost(handle, 2, 4, &descr, square, ptr, corner, b, 0, 0, x, &at) == 0 && at == -1 &&
+              fabs(4 * x[0] + x[1] - 6) < 1e-12 && fabs(x[0] + x[1] - 8) < 1e-12,
+          "two values at one place by Cholesky: %g %g", x[0], x[1]);
+}
+
+/* ---- Eigenvalues. */
+
+/* A chain (2 on the diagonal, -1 beside it, turned by i where complex): its eigenvalues are 2 - 2 cos(k pi / (n + 1)). */
+static void eigen(char t, int n, int base, int host)
+{
+    void *val = malloc((size_t)n * 48), *first = malloc((size_t)n * 16), *x = malloc((size_t)n * 16), *mu = malloc(16);
+    int *ptr = malloc((size_t)(n + 1) * 4), *ind = malloc((size_t)n * 12), nnz = 0, k = 1 + (int)((any() + 2) * n / 4);
+    k = k > n ? n : k;
+    double want = 2 - 2 * cos(k * acos(-1) / (n + 1)), tolerance = real_of(t) == 's' ? 1e-5 : 1e-11;
+    struct cusparseMatDescr descr = { .base = base };
+    for (int i = 0; i < n; i++) {
+        ptr[i] = nnz + base;
+        for (int j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; j++) {
+            put(t, val, nnz, i == j ? 2 : !is_complex(t) ? -1 : j > i ? -I : I);
+            ind[nnz++] = j + base;
+        }
+        put(t, first, i, any_of(t) + 3 * ((i * k) % 3));
+    }
+    ptr[n] = nnz + base;
+    char name[64];
+    snprintf(name, sizeof name, "cusolverSp%ccsreigvsi%s", upper(t), host ? "Host" : "");
+    void *f = dlsym(RTLD_DEFAULT, name), *dv = upload(val, (size_t)nnz * size_of(t)), *dp = upload(ptr, (size_t)(n + 1) * 4),
+         *di = upload(ind, (size_t)nnz * 4), *d0 = upload(first, (size_t)n * size_of(t)),
+         *dx = upload(first, (size_t)n * size_of(t)), *dm = upload(first, size_of(t));
+    double near = want + (k & 1 ? 1e-3 : -1e-3); /* eigenvalues are 0.01 apart or more */
+#define NEAREST(S, R, at)                                                                                                      \
+    ((int (*)(cusolverSpHandle_t, int, int, cusparseMatDescr_t, void *, void *, void *, S, void *, int, R, void *, void *))f)( \
+        handle, n, nnz, &descr, host ? val : dv, host ? (void *)ptr : dp, host ? (void *)ind : di, at, host ? first : d0, 200, \
+        (R)(tolerance / 10), host ? mu : dm, host ? x : dx)
+    int status = t == 's'   ? NEAREST(float, float, (float)near)
+                 : t == 'd' ? NEAREST(double, double, near)
+                 : t == 'c' ? NEAREST(float _Complex, float, (float)near)
+                            : NEAREST(double _Complex, double, near);
+    if (!host)
+        cudaMemcpy(x, dx, (size_t)n * size_of(t), 2), cudaMemcpy(mu, dm, size_of(t), 2);
+    check(status == 0 && cabs(get(t, mu, 0) - want) < tolerance * 10, "%s n %d: %d, %.12g, not %.12g", name, n, status,
+          creal(get(t, mu, 0)), want);
+    double length = 0;
+    for (int i = 0; i < n; i++) {
+        cplx s = -want * get(t, x, i);
+        for (int p = ptr[i] - base; p < ptr[i + 1] - base; p++)
+            s += get(t, val, p) * get(t, x, ind[p] - base);
+        length += creal(get(t, x, i) * conj(get(t, x, i)));
+        check(cabs(s) < tolerance * 10, "%s n %d: [%d] is off by %g", name, n, i, cabs(s));
+    }
+    check(fabs(length - 1) < tolerance * 10, "%s: length %g", name, length);
+    cudaFree(dv), cudaFree(dp), cudaFree(di), cudaFree(d0), cudaFree(dx), cudaFree(dm);
+    free(val), free(first), free(x), free(mu), free(ptr), free(ind);
+}
+
+static void eigen_corners(void)
+{
+    double val[] = { 4, 1, 1, 4 }, first[] = { 1, 0.5 }, mu = 0, x[2];
+    int ptr[] = { 0, 2, 4 }, ind[] = { 0, 1, 0, 1 };
+    struct cusparseMatDescr descr = { 0 };
+    check(cusolverSpDcsreigvsiHost(handle, 2, 4, &descr, val, ptr, ind, 5, first, 9, 1e-9, &mu, x) == 0 && fabs(mu - 5) < 1e-9 &&
+              fabs(x[0] - x[1]) < 1e-9,
+          "from an eigenvalue itself: %g", mu);
+    check(cusolverSpDcsreigvsiHost(handle, 2, 4, &descr, val, ptr, ind, 0, first, 0, 1e-9, &mu, x) ==
+              CUSOLVER_STATUS_INVALID_VALUE,
+          "no steps");
+    check(cusolverSpDcsreigvsiHost(handle, 2, 4, NULL, val, ptr, ind, 0, first, 1, 1e-9, &mu, x) == CUSOLVER_STATUS_INVALID_VALUE,
+          "no description");
+    descr.type = CUSPARSE_MATRIX_TYPE_HERMITIAN;
+    check(cusolverSpDcsreigvsiHost(handle, 2, 4, &descr, val, ptr, ind, 0, first, 1, 1e-9, &mu, x) ==
+              CUSOLVER_STATUS_MATRIX_TYPE_NOT_SUPPORTED,
+          "type");
+    check(cusolverSpDcsreigvsiHost(NULL, 2, 4, &descr, val, ptr, ind, 0, first, 1, 1e-9, &mu, x) ==
+              CUSOLVER_STATUS_NOT_INITIALIZED,
+          "handle");
+}
+
+/* ---- QR in steps, and of many. */
+
+struct pattern {
+    int m, n, nnz, base, *ptr, *ind;
+    void *dp, *di;
+};
+
+static struct pattern pattern_make(int m, int n, int base)
+{
+    struct pattern p = { m, n, 0, base, malloc((size_t)(m + 1) * 4), malloc((size_t)(m * n) * 4), NULL, NULL };
+    for (int i = 0; i < m; i++) {
+        p.ptr[i] = p.nnz + base;
+        for (int j = n - 1; j >= 0; j--) /* not in order */
+            if (i % n == j || any() > 0.8)
+                p.ind[p.nnz++] = j + base;
+    }
+    p.ptr[m] = p.nnz + base;
+    p.dp = upload(p.ptr, (size_t)(m + 1) * 4), p.di = upload(p.ind, (size_t)p.nnz * 4);
+    return p;
+}
+
+static void pattern_drop(struct pattern *p)
+{
+    cudaFree(p->dp), cudaFree(p->di), free(p->ptr), free(p->ind);
+}
+
+/* The rest b - (A - shift I) x is orthogonal to the matrix's columns: so it is for the least squares alone. */
+static void least(const char *what, char t, const struct pattern *p, const void *val, cplx shift, const void *b, const void *x)
+{
+    cplx *r = calloc((size_t)p->m, sizeof *r), *s = calloc((size_t)p->n, sizeof *s);
+    for (int i = 0; i < p->m; i++) {
+        r[i] = get(t, b, i) + (i < p->n ? shift * get(t, x, i) : 0);
+        for (int k = p->ptr[i] - p->base; k < p->ptr[i + 1] - p->base; k++)
+            r[i] -= get(t, val, k) * get(t, x, p->ind[k] - p->base);
+    }
+    for (int i = 0; i < p->m; i++) {
+        for (int k = p->ptr[i] - p->base; k < p->ptr[i + 1] - p->base; k++)
+            s[p->ind[k] - p->base] += conj(get(t, val, k)) * r[i];
+        if (i < p->n)
+            s[i] -= conj(shift) * r[i];
+    }
+    for (int j = 0; j < p->n; j++)
+        check(cabs(s[j]) < (real_of(t) == 's' ? 2e-3 : 1e-10), "%s %c %d x %d: column %d is off by %g", what, t, p->m, p->n, j,
+              cabs(s[j]));
+    free(r), free(s);
+}
+
+static void *values(char t, const struct pattern *p, int count)
+{
+    char *val = malloc((size_t)(p->nnz * count) * 16);
+    for (int c = 0, at = 0; c < count; c++)
+        for (int i = 0, k = 0; i < p->m; i++)
+            for (; k < p->ptr[i + 1] - p->base; k++)
+                put(t, val, at++, any_of(t) + (p->ind[k] - p->base == i % p->n ? 6 : 0));
+    return val;
+}
+
+#define FIND(name, t, tail) (snprintf(text, sizeof text, "cusolverSp%c" name, upper(t)), dlsym(RTLD_DEFAULT, text))
+static void qr_steps(char t, int m, int n, int base, int host)
+{
+    struct pattern p = pattern_make(m, n, base);
+    struct cusparseMatDescr descr = { .base = base };
+    void *val = values(t, &p, 1), *b = malloc((size_t)m * 16), *x = malloc((size_t)m * 16), *info = NULL;
+    const char *tail = host ? "Host" : "";
+    char text[64];
+    size_t internal = 0, room = 0;
+    int at = 5;
+    for (int i = 0; i < m; i++)
+        put(t, b, i, any_of(t));
+    void *dv = upload(val, (size_t)p.nnz * size_of(t)), *db = upload(b, (size_t)m * size_of(t)),
+         *dx = upload(b, (size_t)m * size_of(t));
+    void *v = host ? val : dv, *rp = host ? (void *)p.ptr : p.dp, *ci = host ? (void *)p.ind : p.di, *hb = host ? b : db,
+         *hx = host ? x : dx;
+    typedef int any_f(void *first, ...);
+#define CALL(name, ...) \
+    (snprintf(text, sizeof text, "cusolverSp%s%s", name, tail), ((any_f *)dlsym(RTLD_DEFAULT, text))(__VA_ARGS__))
+    char step[32];
+#define STEP(name, ...) (snprintf(step, sizeof step, "%ccsrqr" name, upper(t)), CALL(step, __VA_ARGS__))
+    check(CALL("CreateCsrqrInfo", &info) == 0, "create");
+    check(CALL("XcsrqrAnalysis", handle, m, n, p.nnz, &descr, rp, ci, info) == 0, "analysis");
+    check(STEP("Solve", handle, m, n, hb, hx, info, NULL) == CUSOLVER_STATUS_INVALID_VALUE, "solved before it is factored");
+    check(STEP("BufferInfo", handle, m, n, p.nnz, &descr, v, rp, ci, info, &internal, &room) == 0 && internal && room, "room");
+    double shift = 0.25;
+    /* Arguments of these types need prototypes. */
+    snprintf(text, sizeof text, "cusolverSp%ccsrqrSetup%s", upper(t), tail);
+    void *f = dlsym(RTLD_DEFAULT, text);
+#define SETUP(S, at)                                                                                        \
+    ((int (*)(cusolverSpHandle_t, int, int, int, cusparseMatDescr_t, void *, void *, void *, S, void *))f)( \
+        handle, m, n, p.nnz, &descr, v, rp, ci, at, info)
+    int status = t == 's'   ? SETUP(float, (float)shift)
+                 : t == 'd' ? SETUP(double, shift)
+                 : t == 'c' ? SETUP(float _Complex, (float)shift)
+                            : SETUP(double _Complex, shift);
+    check(status == 0, "setup: %d", status);
+    check(STEP("Factor", handle, m, n, p.nnz, NULL, NULL, info, NULL) == 0, "factor");
+    check(STEP("Solve", handle, m, n, hb, hx, info, NULL) == 0, "solve");
+    if (!host)
+        cudaMemcpy(x, dx, (size_t)n * size_of(t), 2);
+    least("csrqrSolve", t, &p, val, shift, b, x);
+    snprintf(text, sizeof text, "cusolverSp%ccsrqrZeroPivot%s", upper(t), tail);
+    f = dlsym(RTLD_DEFAULT, text);
+#define PIVOT(R, bound) ((int (*)(cusolverSpHandle_t, void *, R, int *))f)(handle, info, (R)(bound), &at)
+    check((real_of(t) == 's' ? PIVOT(float, 1e-6) : PIVOT(double, 1e-6)) == 0 && at == -1, "no zero pivot: %d", at);
+    check((real_of(t) == 's' ? PIVOT(float, 1e6) : PIVOT(double, 1e6)) == 0 && at == 0, "all are small: %d", at);
+    check(STEP("Solve", handle, m + 1, n, hb, hx, info, NULL) == CUSOLVER_STATUS_INVALID_VALUE, "another size");
+    p.ind[0] = n + base;
+    if (host)
+        check(CALL("XcsrqrAnalysis", handle, m, n, p.nnz, &descr, rp, ci, info) == CUSOLVER_STATUS_INVALID_VALUE,
+              "a wild column");
+    check(CALL("DestroyCsrqrInfo", info) == 0, "destroy");
+    cudaFree(dv), cudaFree(db), cudaFree(dx), free(val), free(b), free(x);
+    pattern_drop(&p);
+}
+
+static void qr_many(char t, int m, int n, int base)
+{
+    enum { COUNT = 3 };
+    struct pattern p = pattern_make(m, n, base);
+    struct cusparseMatDescr descr = { .base = base };
+    size_t size = size_of(t);
+    char *val = values(t, &p, COUNT), *b = malloc((size_t)(m * COUNT) * 16), *x = malloc((size_t)(n * COUNT) * 16), text[64];
+    csrqrInfo_t info;
+    for (int i = 0; i < m * COUNT; i++)
+        put(t, b, i, any_of(t));
+    for (int k = 0; k < p.nnz; k++) /* the second one's first column is 0 */
+        if (p.ind[k] == base)
+            put(t, val, p.nnz + k, 0);
+    void *dv = upload(val, (size_t)(p.nnz * COUNT) * size), *db = upload(b, (size_t)(m * COUNT) * size),
+         *dx = upload(b, (size_t)(n * COUNT) * size);
+    check(cusolverSpCreateCsrqrInfo(&info) == 0, "create");
+    check(cusolverSpXcsrqrAnalysisBatched(handle, m, n, p.nnz, &descr, p.dp, p.di, info) == 0, "analysis");
+    int (*f)(cusolverSpHandle_t, int, int, int, cusparseMatDescr_t, void *, void *, void *, void *, void *, int, csrqrInfo_t,
+             void *) = FIND("csrqrsvBatched", t, "");
+    int status = f(handle, m, n, p.nnz, &descr, dv, p.dp, p.di, db, dx, COUNT, info, NULL);
+    check(status == 0, "csrqrsvBatched: %d", status);
+    check(f(handle, m, n, p.nnz + 1, &descr, dv, p.dp, p.di, db, dx, COUNT, info, NULL) == CUSOLVER_STATUS_INVALID_VALUE,
+          "another pattern");
+    cudaMemcpy(x, dx, (size_t)(n * COUNT) * size, 2);
+    for (int c = 0; c < COUNT; c++)
+        if (c != 1)
+            least("csrqrsvBatched", t, &p, val + (size_t)(c * p.nnz) * size, 0, b + (size_t)(c * m) * size,
+                  x + (size_t)(c * n) * size);
+    check(isnan(creal(get(t, x + (size_t)n * size, 0))), "the singular one has a result");
+    check(cusolverSpDestroyCsrqrInfo(info) == 0, "destroy");
+    cudaFree(dv), cudaFree(db), cudaFree(dx), free(val), free(b), free(x);
+    pattern_drop(&p);
+}
+
 int main(void)
 {
     void *library = dlopen("libcxsparse.so.3", RTLD_NOW);
@@ -98,6 +338,15 @@ int main(void)
         for (int n = 1; n < 40; n += 9)
             systems(*t, n, n & 1, n % 4);
     singular();
+    twice();
+    for (const char *t = "sdcz"; *t; t++) {
+        for (int n = 1; n < 24; n += 7)
+            eigen(*t, n, n & 1, 0), eigen(*t, n, n & 1, 1);
+        for (int n = 1; n < 18; n += 5)
+            for (int more = 0; more < 6; more += 5)
+                qr_steps(*t, n + more, n, n & 1, 0), qr_steps(*t, n + more, n, n & 1, 1), qr_many(*t, n + more, n, n & 1);
+    }
+    eigen_corners();
     check(cusolverSpDestroy(handle) == 0, "destroy");
     return test_end("sparse");
 }
