@@ -17,8 +17,8 @@ cusolverStatus_t aw_solver_sparse_valid(char t, int m, int n, int nnz, cusparseM
 
 /* The first column of R (or U) of so many whose diagonal is at most `tolerance`, or -1. */
 int aw_cx_singular(const struct aw_cx_numeric *n, char own, int size, double tolerance);
-/* With QR's parts: b, of the matrix's rows, becomes the solution, or that of the least squares, in the first so many values. False:
- * memory is out. */
+/* With QR's parts: b, of the matrix's rows, becomes the solution, or that of the least squares, in the first so many values.
+ * False: memory is out. */
 bool aw_cx_qr_apply(const struct aw_cx *f, const struct aw_cx_symbolic *s, const struct aw_cx_numeric *n, char own, int rows,
                     int columns, void *b);
 /* Both at once.  The column where it failed, -1: nowhere, -2: memory is out. */
