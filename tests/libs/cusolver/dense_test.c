@@ -701,6 +701,56 @@ static void refined(char t, const char *square, const char *least, long m, long 
     mat_drop(&a), mat_drop(&b), mat_drop(&x), mat_drop(&l), mat_drop(&r);
 }
 
+/* The same by the interface of parameters; precisions are cusolverPrecType_t's. */
+static void refined_by_parameters(char t, int precision, int lowest, long m, long n)
+{
+    enum { GMRES = 1104 };
+    struct mat a = mat_make(t, n, n), b = mat_make(t, n, 2), x = mat_make(t, n, 2);
+    struct mat l = mat_make(t, m, n), r = mat_make(t, m, 2);
+    cusolverDnIRSParams_t params;
+    cusolverDnIRSInfos_t infos;
+    int iterations = 7, most = 7, told = 7, M = (int)m, n_ = (int)n;
+    size_t size = 0;
+    check(cusolverDnIRSParamsCreate(&params) == 0 && cusolverDnIRSInfosCreate(&infos) == 0, "create");
+#define SYSTEM(params, infos)                                                                                                    \
+    cusolverDnIRSXgesv(handle, params, infos, n_, 2, a.device, (int)a.ld, b.device, (int)b.ld, x.device, (int)x.ld, NULL, 0,     \
+                       &iterations, info_at)
+    check(SYSTEM(params, infos) == CUSOLVER_STATUS_IRS_PARAMS_INVALID_PREC, "no precision was set");
+    check(cusolverDnIRSParamsSetSolverPrecisions(params, precision, lowest) == 0, "precisions");
+    check(cusolverDnIRSParamsSetRefinementSolver(params, GMRES) == 0 && cusolverDnIRSParamsSetMaxIters(params, 33) == 0 &&
+              cusolverDnIRSParamsSetTol(params, 1e-12) == 0 && cusolverDnIRSParamsEnableFallback(params) == 0,
+          "parameters");
+    check(cusolverDnIRSInfosGetNiters(infos, &told) == CUSOLVER_STATUS_INVALID_VALUE, "nothing was solved");
+    check(cusolverDnIRSXgesv_bufferSize(handle, params, n_, 2, &size) == 0 && size > 0, "size");
+    check(SYSTEM(params, infos) == 0 && info_get() == 0 && iterations == 0, "IRSXgesv");
+    cplx *v = mat_get(&x), *av = times(a.v, n, N_, v, n, N_, n, n, 2);
+    same(av, b.v, n * 2, t, "IRSXgesv", n);
+    check(cusolverDnIRSXgels(handle, params, infos, M, n_, 2, l.device, (int)l.ld, r.device, (int)r.ld, x.device, (int)x.ld, NULL,
+                             0, &iterations, info_at) == 0 &&
+              info_get() == 0,
+          "IRSXgels");
+    cplx *w = mat_get(&x), *rest = times(l.v, m, N_, w, n, N_, m, n, 2);
+    for (long i = 0; i < m * 2; i++)
+        rest[i] -= r.v[i];
+    cplx *zero = times(l.v, m, C_, rest, m, N_, n, m, 2);
+    for (long i = 0; i < n * 2; i++)
+        check(cabs(zero[i]) < 10 * tolerance(t), "%c IRSXgels: %g", t, cabs(zero[i]));
+    check(cusolverDnIRSInfosGetNiters(infos, &told) == 0 && told == 0 && cusolverDnIRSInfosGetMaxIters(infos, &most) == 0 &&
+              most == 33,
+          "what is told: %d %d", told, most);
+    check(cusolverDnIRSParamsSetSolverLowestPrecision(params, precision > 1210 ? 1204 : 1214) == 0 &&
+              SYSTEM(params, infos) == CUSOLVER_STATUS_IRS_PARAMS_INVALID_PREC,
+          "real and complex");
+    check(cusolverDnIRSParamsSetSolverMainPrecision(params, 1205) == CUSOLVER_STATUS_IRS_PARAMS_INVALID_PREC, "half");
+    check(cusolverDnIRSParamsSetRefinementSolver(params, 1) == CUSOLVER_STATUS_IRS_PARAMS_INVALID_REFINE, "solver");
+    check(cusolverDnIRSParamsSetMaxIters(params, -1) == CUSOLVER_STATUS_IRS_PARAMS_INVALID_MAXITER, "most");
+    check(SYSTEM(NULL, infos) == CUSOLVER_STATUS_IRS_PARAMS_NOT_INITIALIZED, "no parameters");
+    check(cusolverDnIRSParamsDestroy(params) == 0 && cusolverDnIRSInfosDestroy(infos) == 0, "destroy");
+#undef SYSTEM
+    free(v), free(av), free(w), free(rest), free(zero);
+    mat_drop(&a), mat_drop(&b), mat_drop(&x), mat_drop(&l), mat_drop(&r);
+}
+
 /* What goes wrong is said in devInfo; what is wrong of the arguments, at once. */
 static void failures_said(void)
 {
@@ -766,6 +816,8 @@ int main(int argc, char **argv)
         reductions(*t);
     }
     refined('s', "Hgesv", "Hgels", 9, 6), refined('d', "Sgesv", "Sgels", 12, 12);
+    refined_by_parameters('s', 1204, 1205, 9, 6), refined_by_parameters('d', 1203, 1207, 12, 12);
+    refined_by_parameters('c', 1214, 1214, 7, 1), refined_by_parameters('z', 1213, 1216, 20, 11);
     refined('c', "Cgesv", "Cgels", 7, 1), refined('z', "Kgesv", "Kgels", 20, 11);
     cholesky('d', 0, 0), lu('d', 0, 0, 1), eigen('d', 0, 0, 0, 0);
     eigen_range();
