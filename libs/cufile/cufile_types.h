@@ -12,6 +12,7 @@
 typedef enum {
     CU_FILE_SUCCESS = 0,
     CU_FILE_DRIVER_NOT_INITIALIZED = 5001,
+    CU_FILE_DRIVER_UNSUPPORTED_LIMIT = 5003,
     CU_FILE_PLATFORM_NOT_SUPPORTED = 5007,
     CU_FILE_CUDA_DRIVER_ERROR = 5011,
     CU_FILE_CUDA_POINTER_INVALID = 5012,
@@ -23,6 +24,7 @@ typedef enum {
     CU_FILE_HANDLE_NOT_REGISTERED = 5027,
     CU_FILE_HANDLE_ALREADY_REGISTERED = 5028,
     CU_FILE_INTERNAL_ERROR = 5030,
+    CU_FILE_BATCH_FULL = 5037,
     CU_FILE_NOMEM_ERROR = 5043,
     CU_FILE_IO_ERROR = 5044,
 } CUfileOpError;
@@ -36,9 +38,42 @@ typedef int CUfileDriverStatusFlags_t, CUfileP2PFlags_t;
 typedef int CUFileBoolConfigParameter_t, CUFileSizeTConfigParameter_t, CUFileStringConfigParameter_t;
 typedef void *CUfileHandle_t, *CUfileBatchHandle_t;
 typedef struct CUstream_st *CUstream;
-typedef struct CUfileDrvProps CUfileDrvProps_t;
-typedef struct CUfileIOEvents CUfileIOEvents_t;
-typedef struct CUfileIOParams CUfileIOParams_t;
+/* Sizes are in KiB. */
+typedef struct {
+    struct {
+        unsigned major_version, minor_version; /* of NVIDIA's driver for file systems */
+        size_t poll_thresh_size, max_direct_io_size;
+        unsigned dstatusflags;  /* bit n: file system n goes past the host */
+        unsigned dcontrolflags; /* bits of CU_FILE_USE_POLL_MODE and _ALLOW_COMPAT_MODE */
+    } nvfs;
+    unsigned fflags; /* bits of features */
+    unsigned max_device_cache_size, per_buffer_cache_size, max_device_pinned_mem_size;
+    unsigned max_batch_io_size, max_batch_io_timeout_msecs;
+} CUfileDrvProps_t;
+enum { CU_FILE_USE_POLL_MODE = 0, CU_FILE_ALLOW_COMPAT_MODE = 1 }; /* bits of dcontrolflags */
+enum { CU_FILE_BATCH_IO_SUPPORTED = 1, CU_FILE_STREAMS_SUPPORTED = 2 }; /* bits of fflags */
+
+enum { CUFILE_BATCH = 1 }; /* modes */
+enum { CUFILE_READ = 0, CUFILE_WRITE = 1 }; /* opcodes */
+enum { CUFILE_COMPLETE = 0x10, CUFILE_FAILED = 0x40 }; /* of statuses */
+typedef struct {
+    int mode;
+    union {
+        struct {
+            void *devPtr_base;
+            off_t file_offset, devPtr_offset;
+            size_t size;
+        } batch;
+    } u;
+    CUfileHandle_t fh;
+    int opcode;
+    void *cookie;
+} CUfileIOParams_t;
+typedef struct {
+    void *cookie;
+    int status;
+    size_t ret; /* bytes, or the error, negative */
+} CUfileIOEvents_t;
 typedef struct CUfileIOVec CUfileIOVec_t;
 typedef struct CUfileStatsLevel1 CUfileStatsLevel1_t;
 typedef struct CUfileStatsLevel2 CUfileStatsLevel2_t;

@@ -74,12 +74,78 @@ static void in_order(const char *path)
     close(d.handle.fd);
 }
 
+/* Three writes at once, and three reads of which one is of a file that is not registered. */
+static void batches(const char *path)
+{
+    enum { N = 3, PIECE = 5000 };
+    CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+    CUfileHandle_t f;
+    CUfileBatchHandle_t batch;
+    CUfileIOParams_t io[N + 1];
+    CUfileIOEvents_t events[N + 1];
+    unsigned n = N;
+    d.handle.fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+    CHECK(cuFileHandleRegister(&f, &d).err == CU_FILE_SUCCESS);
+    CHECK(cuFileBatchIOSetUp(&batch, N).err == CU_FILE_SUCCESS);
+    CHECK(cuFileBatchIOSetUp(&batch, 0).err == CU_FILE_INVALID_VALUE);
+    memset(io, 0, sizeof io);
+    for (int i = 0; i <= N; i++) {
+        io[i] = (CUfileIOParams_t){ .mode = CUFILE_BATCH, .fh = f, .opcode = CUFILE_WRITE, .cookie = (void *)(intptr_t)(i + 40) };
+        io[i].u.batch.devPtr_base = device, io[i].u.batch.devPtr_offset = i * PIECE + 1;
+        io[i].u.batch.file_offset = (N - 1 - i) * PIECE, io[i].u.batch.size = PIECE;
+    }
+    cudaMemcpy(device, host, SIZE, DEFAULT);
+    CHECK(cuFileBatchIOSubmit(batch, N + 1, io, 0).err == CU_FILE_BATCH_FULL);
+    CHECK(cuFileBatchIOSubmit(batch, N, io, 0).err == CU_FILE_SUCCESS);
+    n = 2;
+    CHECK(cuFileBatchIOGetStatus(batch, 3, &n, events, NULL).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileBatchIOGetStatus(batch, 1, &n, events, NULL).err == CU_FILE_SUCCESS && n == 2);
+    n = N + 1;
+    CHECK(cuFileBatchIOGetStatus(batch, 0, &n, events + 2, NULL).err == CU_FILE_SUCCESS && n == 1);
+    for (int i = 0; i < N; i++)
+        CHECK(events[i].status == CUFILE_COMPLETE && events[i].ret == PIECE && events[i].cookie == (void *)(intptr_t)(i + 40));
+    CHECK(pread(d.handle.fd, back, N * PIECE, 0) == N * PIECE);
+    for (int i = 0; i < N; i++)
+        CHECK(!memcmp(back + (N - 1 - i) * PIECE, host + i * PIECE + 1, PIECE));
+    cudaMemset(device, 0x44, SIZE);
+    for (int i = 0; i < N; i++)
+        io[i].opcode = CUFILE_READ;
+    io[1].fh = &n;
+    CHECK(cuFileBatchIOSubmit(batch, N, io, 0).err == CU_FILE_SUCCESS);
+    n = N;
+    CHECK(cuFileBatchIOGetStatus(batch, N, &n, events, NULL).err == CU_FILE_SUCCESS && n == N);
+    CHECK(events[0].status == CUFILE_COMPLETE && events[2].status == CUFILE_COMPLETE && events[1].status == CUFILE_FAILED);
+    CHECK((ssize_t)events[1].ret == -CU_FILE_HANDLE_NOT_REGISTERED);
+    cudaMemcpy(back, device, SIZE, DEFAULT);
+    CHECK(!memcmp(back + 1, host + 1, PIECE) && !memcmp(back + 2 * PIECE + 1, host + 2 * PIECE + 1, PIECE));
+    CHECK(back[PIECE + 1] == 0x44 && back[0] == 0x44 && back[3 * PIECE + 1] == 0x44);
+    io[0].mode = 0;
+    CHECK(cuFileBatchIOSubmit(batch, 1, io, 0).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileBatchIOSubmit(NULL, 1, io, 0).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileBatchIOCancel(batch).err == CU_FILE_SUCCESS && cuFileBatchIOCancel(NULL).err == CU_FILE_INVALID_VALUE);
+    cuFileBatchIODestroy(batch);
+    cuFileHandleDeregister(f);
+    close(d.handle.fd);
+}
+
+static void properties(void)
+{
+    CUfileDrvProps_t p;
+    CHECK(cuFileDriverGetProperties(NULL).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileDriverGetProperties(&p).err == CU_FILE_SUCCESS && p.max_batch_io_size == 128 && p.nvfs.dcontrolflags == 2);
+    CHECK(cuFileDriverSetMaxDirectIOSize(1024).err == CU_FILE_SUCCESS && cuFileDriverSetMaxCacheSize(77).err == CU_FILE_SUCCESS);
+    CHECK(cuFileDriverSetMaxPinnedMemSize(99).err == CU_FILE_SUCCESS && cuFileDriverSetPollMode(true, 8).err == CU_FILE_SUCCESS);
+    CHECK(cuFileDriverSetMaxPinnedMemSize(0).err == CU_FILE_DRIVER_UNSUPPORTED_LIMIT);
+    CHECK(cuFileDriverGetProperties(&p).err == CU_FILE_SUCCESS && p.nvfs.max_direct_io_size == 1024);
+    CHECK(p.max_device_cache_size == 77 && p.max_device_pinned_mem_size == 99);
+    CHECK(p.nvfs.poll_thresh_size == 8 && p.nvfs.dcontrolflags == 3);
+}
+
 int main(void)
 {
     char path[] = "cufile_test_XXXXXX";
     CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
     CUfileHandle_t f;
-    CUfileBatchHandle_t batch;
     int pipes[2];
     close(mkstemp(path));
     host = malloc(SIZE), back = malloc(SIZE);
@@ -91,6 +157,8 @@ int main(void)
     moves(path, 0);
     moves(path, O_DIRECT);
     in_order(path);
+    batches(path);
+    properties();
     CHECK(cuFileBufRegister(device, SIZE, 0).err == CU_FILE_SUCCESS);
     CHECK(cuFileBufRegister(device, SIZE, 0).err == CU_FILE_MEMORY_ALREADY_REGISTERED);
     CHECK(cuFileBufDeregister(device).err == CU_FILE_SUCCESS);
@@ -98,7 +166,6 @@ int main(void)
     CHECK(pipe(pipes) == 0);
     d.handle.fd = pipes[0];
     CHECK(cuFileHandleRegister(&f, &d).err == CU_FILE_INVALID_FILE_TYPE);
-    CHECK(cuFileBatchIOSetUp(&batch, 4).err == CU_FILE_PLATFORM_NOT_SUPPORTED);
     CHECK(cuFileDriverClose().err == CU_FILE_SUCCESS && cuFileUseCount() == 0);
     unlink(path);
     printf("%d wrong\n", bad);
