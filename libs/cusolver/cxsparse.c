@@ -25,7 +25,8 @@ static struct {
 #define SUITE(kind)                                                                                                    \
     FIELD(kind, transpose), FIELD(kind, sqr), FIELD(kind, qr), FIELD(kind, lu), FIELD(kind, schol), FIELD(kind, chol), \
         FIELD(kind, ipvec), FIELD(kind, pvec), FIELD(kind, happly), FIELD(kind, usolve), FIELD(kind, lsolve),          \
-        FIELD(kind, ltsolve), FIELD(kind, dupl), FIELD(kind, spfree), FIELD(kind, sfree), FIELD(kind, nfree),          \
+        FIELD(kind, ltsolve), FIELD(kind, dupl), FIELD(kind, amd), FIELD(kind, spfree), FIELD(kind, sfree),            \
+        FIELD(kind, nfree),                                                                                            \
     {                                                                                                                  \
         NULL, 0, false                                                                                                 \
     }

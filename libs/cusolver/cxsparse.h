@@ -38,6 +38,7 @@ struct aw_cx {
     int (*usolve)(const struct cs *u, void *x);
     int (*lsolve)(const struct cs *l, void *x);
     int (*ltsolve)(const struct cs *l, void *x);
+    int *(*amd)(int order, const struct cs *a);
     int (*dupl)(struct cs *a); /* sums values at one place; 0: memory is out */
     struct cs *(*spfree)(struct cs *a);
     struct aw_cx_symbolic *(*sfree)(struct aw_cx_symbolic *s);

@@ -326,6 +326,238 @@ static void qr_many(char t, int m, int n, int base)
     pattern_drop(&p);
 }
 
+/* ---- Orders. */
+
+enum { ORDER_N = 30 };
+
+static void is_permutation(const char *what, const int *p, int n)
+{
+    int seen[ORDER_N] = { 0 };
+    for (int i = 0; i < n; i++)
+        check(p[i] >= 0 && p[i] < n && !seen[p[i]]++, "%s: %d at %d", what, p[i], i);
+}
+
+/* A path whose places are shuffled comes out with a bandwidth of 1, a star with its middle at the end; nothing is said twice. */
+static void orders(int n, int base)
+{
+    int name[ORDER_N], ptr[ORDER_N + 1], ind[ORDER_N * 4], at[ORDER_N], p[ORDER_N], nnz = 0, symmetric = 5;
+    struct cusparseMatDescr descr = { .base = base };
+    for (int i = 0; i < n; i++)
+        name[i] = (i * 7 + 3) % n;
+    for (int r = 0; r < n; r++) { /* only one of each pair is there, and the diagonal */
+        ptr[r] = nnz + base;
+        ind[nnz++] = r + base;
+        for (int i = 0; i + 1 < n; i++)
+            if (name[i] == r)
+                ind[nnz++] = name[i + 1] + base;
+    }
+    ptr[n] = nnz + base;
+    check(cusolverSpXcsrsymrcmHost(handle, n, nnz, &descr, ptr, ind, p) == 0, "symrcm");
+    is_permutation("symrcm", p, n);
+    for (int i = 0; i < n; i++)
+        at[p[i]] = i;
+    for (int i = 0; i + 1 < n; i++)
+        check(abs(at[name[i]] - at[name[i + 1]]) == 1, "symrcm: %d and %d", at[name[i]], at[name[i + 1]]);
+    check(cusolverSpXcsrissymHost(handle, n, nnz, &descr, ptr, ptr + 1, ind, &symmetric) == 0 && symmetric == (n == 1),
+          "not symmetric");
+    ind[0] = n + base;
+    check(cusolverSpXcsrsymrcmHost(handle, n, nnz, &descr, ptr, ind, p) == CUSOLVER_STATUS_INVALID_VALUE, "a wild column");
+    nnz = 0;
+    for (int r = 0; r < n; r++) { /* a star around 0 */
+        ptr[r] = nnz + base;
+        for (int j = 0; j < n; j++)
+            if (j == r || !j || !r)
+                ind[nnz++] = j + base;
+    }
+    ptr[n] = nnz + base;
+    check(cusolverSpXcsrissymHost(handle, n, nnz, &descr, ptr, ptr + 1, ind, &symmetric) == 0 && symmetric == 1, "symmetric");
+    check(cusolverSpXcsrsymamdHost(handle, n, nnz, &descr, ptr, ind, p) == 0, "symamd");
+    is_permutation("symamd", p, n);
+    check(n < 3 || p[n - 1] == 0 || p[n - 2] == 0, "symamd: the middle is not at the end");
+    check(cusolverSpXcsrmetisndHost(handle, n, nnz, &descr, ptr, ind, NULL, p) == 0, "metisnd");
+    is_permutation("metisnd", p, n);
+}
+
+static void permuted(int m, int n, int base)
+{
+    double a[9][9] = { { 0 } }, val[81];
+    int ptr[10], ind[81], map[81], p[9], q[9], nnz = 0;
+    struct cusparseMatDescr descr = { .base = base };
+    size_t size = 0;
+    for (int i = 0; i < m; i++) {
+        p[i] = (i * 5 + 2) % m;
+        ptr[i] = nnz + base;
+        for (int j = n - 1; j >= 0; j--)
+            if (any() > 0) {
+                val[nnz] = a[i][j] = any() + 10;
+                ind[nnz++] = j + base;
+            }
+    }
+    ptr[m] = nnz + base;
+    for (int j = 0; j < n; j++)
+        q[j] = (j * 4 + 1) % n;
+    for (int k = 0; k < nnz; k++)
+        map[k] = k;
+    check(cusolverSpXcsrperm_bufferSizeHost(handle, m, n, nnz, &descr, ptr, ind, p, q, &size) == 0 && size, "room");
+    check(cusolverSpXcsrpermHost(handle, m, n, nnz, &descr, ptr, ind, p, q, map, NULL) == 0, "perm");
+    int k = 0;
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++)
+            if (a[p[i]][q[j]] != 0) {
+                check(ind[k] == j + base && k >= ptr[i] - base && k < ptr[i + 1] - base && val[map[k]] == a[p[i]][q[j]],
+                      "perm %d x %d: %d %d", m, n, i, j);
+                k++;
+            }
+    check(k == nnz && ptr[m] == nnz + base, "perm: how many");
+    p[0] = p[m - 1] = 0;
+    check(m < 2 || cusolverSpXcsrpermHost(handle, m, n, nnz, &descr, ptr, ind, p, q, map, NULL) == CUSOLVER_STATUS_INVALID_VALUE,
+          "no permutation");
+}
+
+/* ---- LU and Cholesky in steps. */
+
+/* Reads a factor by rows into a full matrix, with ones on its diagonal where asked for. */
+static void unpack(char t, cplx *to, int n, int ones, int base, const void *val, const int *ptr, const int *ind)
+{
+    memset(to, 0, (size_t)(n * n) * sizeof *to);
+    for (int i = 0; i < n; i++) {
+        to[i + i * n] = ones;
+        for (int k = ptr[i] - base; k < ptr[i + 1] - base; k++)
+            to[i + (ind[k] - base) * n] = get(t, val, k);
+    }
+}
+
+static void lu_steps(char t, int n, int base)
+{
+    enum { ROOM = 20 };
+    struct pattern a = pattern_make(n, n, base);
+    struct cusparseMatDescr descr = { .base = base }, other = { .base = !base };
+    char *val = values(t, &a, 1), b[ROOM * 16], x[ROOM * 16], lv[ROOM * ROOM * 16], uv[ROOM * ROOM * 16], text[64];
+    int lp[ROOM + 1], li[ROOM * ROOM], up[ROOM + 1], ui[ROOM * ROOM], p[ROOM], q[ROOM], nl = 0, nu = 0, at = 5;
+    cplx dense[ROOM * ROOM] = { 0 }, l[ROOM * ROOM], u[ROOM * ROOM];
+    size_t internal, room;
+    csrluInfoHost_t info;
+    for (int i = 0; i < n; i++)
+        put(t, b, i, any_of(t));
+    unpack(t, dense, n, 0, base, val, a.ptr, a.ind);
+    check(cusolverSpCreateCsrluInfoHost(&info) == 0, "create");
+    check(cusolverSpXcsrluAnalysisHost(handle, n, a.nnz, &descr, a.ptr, a.ind, info) == 0, "analysis");
+    check(((int (*)(void *, ...))FIND("csrluBufferInfoHost", t, ""))(handle, n, a.nnz, &descr, val, a.ptr, a.ind, info, &internal,
+                                                                     &room) == 0,
+          "room");
+    void *f = FIND("csrluFactorHost", t, "");
+#define FACTOR(R)                                                                                              \
+    ((int (*)(cusolverSpHandle_t, int, int, cusparseMatDescr_t, void *, void *, void *, void *, R, void *))f)( \
+        handle, n, a.nnz, &descr, val, a.ptr, a.ind, info, 1, NULL)
+    check((real_of(t) == 's' ? FACTOR(float) : FACTOR(double)) == 0, "factor");
+    check(((int (*)(void *, ...))FIND("csrluSolveHost", t, ""))(handle, n, b, x, info, NULL) == 0, "solve");
+    least("csrluSolveHost", t, &a, val, 0, b, x);
+    check(cusolverSpXcsrluNnzHost(handle, &nl, &nu, info) == 0 && nl <= n * n && nu <= n * n, "how many");
+    check(((int (*)(void *, ...))FIND("csrluExtractHost", t, ""))(handle, p, q, &descr, lv, lp, li, &other, uv, up, ui, info,
+                                                                  NULL) == 0,
+          "extract");
+    check(lp[n] == nl + base && up[n] == nu + !base, "how many: %d %d, %d %d", lp[n], nl, up[n], nu);
+    unpack(t, l, n, 1, base, lv, lp, li);
+    unpack(t, u, n, 0, !base, uv, up, ui);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            cplx sum = 0;
+            for (int k = 0; k < n; k++)
+                sum += l[i + k * n] * u[k + j * n];
+            check(cabs(sum - dense[p[i] + q[j] * n]) < (real_of(t) == 's' ? 1e-4 : 1e-11) && (j <= i || l[i + j * n] == 0) &&
+                      (j >= i || u[i + j * n] == 0),
+                  "%c L U: %d %d is off by %g", t, i, j, cabs(sum - dense[p[i] + q[j] * n]));
+        }
+    f = FIND("csrluZeroPivotHost", t, "");
+#define ZERO(R) ((int (*)(cusolverSpHandle_t, void *, R, int *))f)(handle, info, (R)1e-9, &at)
+    check((real_of(t) == 's' ? ZERO(float) : ZERO(double)) == 0 && at == -1, "no zero pivot: %d", at);
+    for (int k = 0; k < a.nnz; k++)
+        if (a.ind[k] == base)
+            put(t, val, k, 0);
+    f = FIND("csrluFactorHost", t, "");
+    check((real_of(t) == 's' ? FACTOR(float) : FACTOR(double)) == 0, "factor");
+    f = FIND("csrluZeroPivotHost", t, "");
+    check((real_of(t) == 's' ? ZERO(float) : ZERO(double)) == 0 && at >= 0, "a column of zeros: %d", at);
+    check(cusolverSpDestroyCsrluInfoHost(info) == 0, "destroy");
+    free(val);
+    pattern_drop(&a);
+}
+
+static void cholesky_steps(char t, int n, int base, int host)
+{
+    enum { ROOM = 20 };
+    struct cusparseMatDescr descr = { .base = base };
+    cplx dense[ROOM * ROOM] = { 0 }, m[ROOM * ROOM];
+    char val[ROOM * ROOM * 16], b[ROOM * 16], x[ROOM * 16], diag[ROOM * 8], text[64], step[32];
+    int ptr[ROOM + 1], ind[ROOM * ROOM], nnz = 0, at = 5;
+    const char *tail = host ? "Host" : "";
+    double want = 0, got = 0;
+    void *info;
+    size_t internal, room;
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++) {
+            dense[i + j * n] = i == j ? 9 + n + any() : any() > 0.5 ? any_of(t) : 0;
+            dense[j + i * n] = conj(dense[i + j * n]);
+        }
+    for (int i = 0; i < n; i++) {
+        ptr[i] = nnz + base;
+        for (int j = 0; j < n; j++)
+            if (dense[i + j * n] != 0) {
+                put(t, val, nnz, j > i ? 77 : dense[i + j * n]); /* what is above must not count */
+                ind[nnz++] = j + base;
+            }
+        put(t, b, i, any_of(t));
+    }
+    ptr[n] = nnz + base;
+    memcpy(m, dense, sizeof m);
+    for (int k = 0; k < n; k++) { /* the determinant */
+        want += log(creal(m[k + k * n]));
+        for (int i = k + 1; i < n; i++)
+            for (int j = n - 1; j >= k; j--)
+                m[i + j * n] -= m[i + k * n] / m[k + k * n] * m[k + j * n];
+    }
+    void *dv = upload(val, (size_t)nnz * size_of(t)), *dp = upload(ptr, (size_t)(n + 1) * 4), *di = upload(ind, (size_t)nnz * 4),
+         *db = upload(b, (size_t)n * size_of(t)), *dx = upload(b, (size_t)n * size_of(t)), *dd = upload(b, (size_t)n * 8);
+    void *v = host ? (void *)val : dv, *rp = host ? (void *)ptr : dp, *ci = host ? (void *)ind : di;
+    typedef int any_f(void *first, ...);
+#undef STEP
+#define STEP(name, ...) (snprintf(step, sizeof step, "%ccsrchol" name, upper(t)), CALL(step, __VA_ARGS__))
+    check(CALL("CreateCsrcholInfo", &info) == 0, "create");
+    check(STEP("Factor", handle, n, nnz, &descr, v, rp, ci, info, NULL) == CUSOLVER_STATUS_INVALID_VALUE, "before the analysis");
+    check(CALL("XcsrcholAnalysis", handle, n, nnz, &descr, rp, ci, info) == 0, "analysis");
+    check(STEP("BufferInfo", handle, n, nnz, &descr, v, rp, ci, info, &internal, &room) == 0, "room");
+    check(STEP("Factor", handle, n, nnz, &descr, v, rp, ci, info, NULL) == 0, "factor");
+    check(STEP("Solve", handle, n, host ? (void *)b : db, host ? (void *)x : dx, info, NULL) == 0, "solve");
+    if (!host)
+        cudaMemcpy(x, dx, (size_t)n * size_of(t), 2);
+    for (int i = 0; i < n; i++) {
+        cplx s = -get(t, b, i);
+        for (int j = 0; j < n; j++)
+            s += dense[i + j * n] * get(t, x, j);
+        check(cabs(s) < (real_of(t) == 's' ? 1e-3 : 1e-10), "%c csrchol%s n %d: [%d] is off by %g", t, tail, n, i, cabs(s));
+    }
+    if (!host) {
+        check(STEP("Diag", handle, info, dd) == 0, "diag");
+        cudaMemcpy(diag, dd, (size_t)n * size_of(real_of(t)), 2);
+        for (int i = 0; i < n; i++)
+            got += 2 * log(creal(get(real_of(t) == 's' ? 's' : 'd', diag, i)));
+        check(fabs(got - want) < 1e-3, "%c determinant: %g, not %g", t, got, want);
+    }
+    snprintf(text, sizeof text, "cusolverSp%ccsrcholZeroPivot%s", upper(t), tail);
+    void *f = dlsym(RTLD_DEFAULT, text);
+    check((real_of(t) == 's' ? ZERO(float) : ZERO(double)) == 0 && at == -1, "definite: %d", at);
+    for (int k = ptr[n - 1] - base; k < nnz; k++)
+        if (ind[k] - base == n - 1)
+            put(t, val, k, -1000);
+    if (host) {
+        check(STEP("Factor", handle, n, nnz, &descr, v, rp, ci, info, NULL) == 0, "factor");
+        check((real_of(t) == 's' ? ZERO(float) : ZERO(double)) == 0 && at >= 0, "not definite: %d", at);
+        check(STEP("Solve", handle, n, b, x, info, NULL) == CUSOLVER_STATUS_INTERNAL_ERROR, "solved with what is no factor");
+    }
+    check(CALL("DestroyCsrcholInfo", info) == 0, "destroy");
+    cudaFree(dv), cudaFree(dp), cudaFree(di), cudaFree(db), cudaFree(dx), cudaFree(dd);
+}
+
 int main(void)
 {
     void *library = dlopen("libcxsparse.so.3", RTLD_NOW);
@@ -347,6 +579,13 @@ int main(void)
                 qr_steps(*t, n + more, n, n & 1, 0), qr_steps(*t, n + more, n, n & 1, 1), qr_many(*t, n + more, n, n & 1);
     }
     eigen_corners();
+    for (const char *t = "sdcz"; *t; t++)
+        for (int n = 1; n <= 19; n += 6) {
+            lu_steps(*t, n, n % 4 == 1);
+            cholesky_steps(*t, n, n % 4 == 1, 0), cholesky_steps(*t, n, n % 4 == 1, 1);
+        }
+    orders(1, 0), orders(11, 1), orders(ORDER_N, 0);
+    permuted(1, 1, 0), permuted(9, 7, 1), permuted(7, 9, 0);
     check(cusolverSpDestroy(handle) == 0, "destroy");
     return test_end("sparse");
 }
