@@ -301,33 +301,54 @@ static uint64_t process_memory(const char *pid)
     return found == 3 ? kib * 1024 : UINT64_MAX;
 }
 
-/* What amdgpu counts for each open file; several files of one process may be one client. */
+/* What an open file of a card says: whose card it is, which client has it, what that holds. */
+struct card_file {
+    char where[32];
+    uint64_t client, memory;
+};
+
+static bool card_file_read(const char *path, struct card_file *ret)
+{
+    char line[256];
+    FILE *f = fopen(path, "re");
+    *ret = (struct card_file){ .client = UINT64_MAX };
+    while (f && fgets(line, sizeof line, f)) {
+        sscanf(line, "drm-pdev: %31s", ret->where);
+        if (!strncmp(line, "drm-client-id:", 14))
+            ret->client = strtoull(line + 14, NULL, 10);
+        else if (!strncmp(line, "drm-memory-vram:", 16))
+            ret->memory = strtoull(line + 16, NULL, 10) * 1024;
+    }
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+/* What amdgpu counts for each open file; several files of one process may be one client, in any order. */
 static bool process_on_card(const char *pid, const char *pci, uint64_t *ret_memory)
 {
+    enum { CLIENTS = 64 };
+    uint64_t clients[CLIENTS], total = 0;
+    unsigned n = 0;
+    bool found = false;
     char dir[PATH_MAX];
     snprintf(dir, sizeof dir, "%s/proc/%s/fdinfo", root, pid);
-    uint64_t last = UINT64_MAX, total = 0;
-    bool found = false;
     DIR *d = opendir(dir);
     for (struct dirent *e; d && (e = readdir(d));) {
-        char path[PATH_MAX + 300], line[256], where[32] = "";
-        uint64_t client = UINT64_MAX, memory = 0;
+        char path[PATH_MAX + 300];
+        struct card_file file;
+        unsigned k = 0;
         snprintf(path, sizeof path, "%s/%s", dir, e->d_name);
-        FILE *f = e->d_name[0] == '.' ? NULL : fopen(path, "re");
-        while (f && fgets(line, sizeof line, f)) {
-            sscanf(line, "drm-pdev: %31s", where);
-            if (!strncmp(line, "drm-client-id:", 14))
-                client = strtoull(line + 14, NULL, 10);
-            else if (!strncmp(line, "drm-memory-vram:", 16))
-                memory = strtoull(line + 16, NULL, 10) * 1024;
-        }
-        if (f)
-            fclose(f);
-        if (strcmp(where, pci) != 0 || client == last)
+        if (e->d_name[0] == '.' || !card_file_read(path, &file) || strcmp(file.where, pci) != 0)
             continue;
         found = true;
-        last = client;
-        total += memory;
+        while (k < n && clients[k] != file.client)
+            k++;
+        if (k < n)
+            continue;
+        if (n < CLIENTS)
+            clients[n++] = file.client;
+        total += file.memory;
     }
     if (d)
         closedir(d);

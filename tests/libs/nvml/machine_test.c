@@ -97,7 +97,7 @@ static void processes(void)
 {
     struct aw_nvml_process list[4];
     struct aw_nvml_place card = { .pci = "0000:03:00.0" }, host = { .host = true };
-    CHECK(aw_nvml_processes(&card, list, 4) == 1 && list[0].pid == 42 && list[0].memory == 3 * 1024 * 1024);
+    CHECK(aw_nvml_processes(&card, list, 4) == 1 && list[0].pid == 42 && list[0].memory == 4 * 1024 * 1024);
     CHECK(aw_nvml_processes(&host, list, 4) == 1 && list[0].pid == 43 && list[0].memory == 2500 * 1024);
     put("proc/43/status", "Name:\tprogram\nRssAnon:\t    2000 kB\n");
     CHECK(aw_nvml_processes(&host, list, 4) == 1 && list[0].memory == UINT64_MAX); /* not all is told */
@@ -138,6 +138,13 @@ static void fill(void)
     put("proc/meminfo", "MemTotal:        8000000 kB\nMemFree: 1 kB\nMemAvailable:    5000000 kB\n");
     put("proc/42/fdinfo/3", "pos: 0\ndrm-driver: amdgpu\ndrm-client-id: 7\ndrm-pdev: 0000:03:00.0\ndrm-memory-vram: 3072 KiB\n");
     put("proc/42/fdinfo/4", "pos: 0\ndrm-driver: amdgpu\ndrm-client-id: 7\ndrm-pdev: 0000:03:00.0\ndrm-memory-vram: 3072 KiB\n");
+    for (int fd = 5; fd < 20; fd++) { /* two clients in turns: the folder is not read in any order */
+        char path[64], text[160];
+        snprintf(path, sizeof path, "proc/42/fdinfo/%d", fd);
+        snprintf(text, sizeof text, "drm-driver: amdgpu\ndrm-client-id: %d\ndrm-pdev: 0000:03:00.0\ndrm-memory-vram: %d KiB\n",
+                 7 + fd % 2, fd % 2 ? 1024 : 3072);
+        put(path, text);
+    }
     put("proc/43/task/43/comm", "program\n");
     put("proc/43/status", "Name:\tprogram\nVmRSS:\t    9000 kB\n"
                           "RssAnon:\t    2000 kB\nRssFile:\t  6500 kB\nRssShmem:\t     500 kB\n");
