@@ -262,6 +262,47 @@ bool aw_nvml_topology(const struct aw_nvml_place *a, const struct aw_nvml_place 
     return true;
 }
 
+/* ---- What is near. */
+
+/* Reads "0-3,8" into a set; false: it is none. */
+static bool list_read(const char *path, unsigned long *set, unsigned words)
+{
+    enum { BITS = 8 * sizeof *set };
+    char text[4096], *at = text;
+    if (!text_read(path, text, sizeof text) || !*text)
+        return false;
+    memset(set, 0, words * sizeof *set);
+    for (;;) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (end == at)
+            return false;
+        if (*end == '-')
+            last = strtoul(at = end + 1, &end, 10);
+        for (unsigned long k = first; k <= last && k < words * BITS; k++)
+            set[k / BITS] |= 1ul << k % BITS;
+        if (*end != ',')
+            return true;
+        at = end + 1;
+    }
+}
+
+bool aw_nvml_near(const struct aw_nvml_place *place, bool nodes, unsigned long *ret_set, unsigned words)
+{
+    char path[PATH_MAX];
+    uint64_t node;
+    if (!place->host && nodes && card_node(place, &node) && node < words * 8 * sizeof *ret_set) {
+        memset(ret_set, 0, words * sizeof *ret_set);
+        ret_set[node / (8 * sizeof *ret_set)] = 1ul << node % (8 * sizeof *ret_set);
+        return true;
+    }
+    snprintf(path, sizeof path, "%s/sys/bus/pci/devices/%s/local_cpulist", root, place->pci);
+    if (!place->host && !nodes && list_read(path, ret_set, words))
+        return true;
+    snprintf(path, sizeof path, "%s/sys/devices/system/%s/online", root, nodes ? "node" : "cpu");
+    return list_read(path, ret_set, words);
+}
+
 /* ---- Processes. */
 
 /* Does it have a thread that works for the host device?  These are named so (src/provider/host/pool.c). */

@@ -37,6 +37,10 @@ bool aw_nvml_vbios(const struct aw_nvml_place *place, char *ret_text, size_t siz
 /* An nvmlGpuTopologyLevel_t between two cards. */
 bool aw_nvml_topology(const struct aw_nvml_place *a, const struct aw_nvml_place *b, int *ret_level);
 
+/* Which of the machine's processors, or of its NUMA nodes, are near the device: bit i of word i / 64 is number i; those that have
+ * no room are left out.  Of the host device, and of a card of which it is not told, all there are. */
+bool aw_nvml_near(const struct aw_nvml_place *place, bool nodes, unsigned long *ret_set, unsigned words);
+
 /* A process that uses the device; `memory` in bytes, or all ones where it is not known.  Of the host device, whose memory is the
  * machine's, it is what the process holds there itself (not what it maps of files). */
 struct aw_nvml_process {

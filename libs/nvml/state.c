@@ -320,3 +320,33 @@ nvmlReturn_t awnvml_nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t device, nvmlGpuFabr
     memcpy(info, &none, info->version & 0xffffff);
     return NVML_SUCCESS;
 }
+
+/* ---- What is near: of both scopes the same. */
+
+static nvmlReturn_t near_give(nvmlDevice_t device, bool nodes, unsigned words, unsigned long *set, nvmlAffinityScope_t scope)
+{
+    enum { NODE = 0, SOCKET = 1 };
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (!words || !set || (scope != NODE && scope != SOCKET))
+        return NVML_ERROR_INVALID_ARGUMENT;
+    return aw_nvml_near(&device->place, nodes, set, words) ? NVML_SUCCESS : NVML_ERROR_NOT_SUPPORTED;
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned words, unsigned long *set)
+{
+    return near_give(device, false, words, set, 0);
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetCpuAffinityWithinScope(nvmlDevice_t device, unsigned words, unsigned long *set,
+                                                        nvmlAffinityScope_t scope)
+{
+    return near_give(device, false, words, set, scope);
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned words, unsigned long *set,
+                                                nvmlAffinityScope_t scope)
+{
+    return near_give(device, true, words, set, scope);
+}

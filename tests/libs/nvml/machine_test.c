@@ -104,6 +104,19 @@ static void processes(void)
     CHECK(aw_nvml_processes(&host, NULL, 0) == 1);
 }
 
+static void near(void)
+{
+    struct aw_nvml_place card = { .pci = "0000:03:00.0" }, other = { .pci = "0000:81:00.0" }, host = { .host = true };
+    unsigned long set[2];
+    CHECK(aw_nvml_near(&card, false, set, 2) && set[0] == 0xf0f && set[1] == 2);
+    CHECK(aw_nvml_near(&card, false, set, 1) && set[0] == 0xf0f);
+    CHECK(aw_nvml_near(&card, true, set, 1) && set[0] == 1);
+    CHECK(aw_nvml_near(&other, true, set, 1) && set[0] == 2);
+    CHECK(aw_nvml_near(&other, false, set, 2) && set[0] == ~0ul && set[1] == 0xff); /* it is not told */
+    CHECK(aw_nvml_near(&host, false, set, 2) && set[0] == ~0ul && set[1] == 0xff);
+    CHECK(aw_nvml_near(&host, true, set, 1) && set[0] == 3);
+}
+
 static void fill(void)
 {
     put("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:03:00.0/hwmon/hwmon3/name", "amdgpu\n");
@@ -119,6 +132,9 @@ static void fill(void)
     put(CARD "device", "0x73bf\n");
     put(CARD "vendor", "0x1002\n");
     put(CARD "numa_node", "0\n");
+    put(CARD "local_cpulist", "0-3,8-11,65\n");
+    put("sys/devices/system/cpu/online", "0-71\n");
+    put("sys/devices/system/node/online", "0-1\n");
     put("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:04:00.0/hwmon/hwmon4/name", "amdgpu\n");
     put("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:04:00.0/hwmon/hwmon4/power1_input", "9000000\n");
     put("sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/0000:05:00.0/vendor", "0x1002\n");
@@ -163,6 +179,7 @@ int main(int argc, char **argv)
     sensors();
     load();
     processes();
+    near();
     CHECK(level("0000:03:00.0", "0000:04:00.0") == NVML_TOPOLOGY_SINGLE);
     CHECK(level("0000:03:00.0", "0000:05:00.0") == NVML_TOPOLOGY_MULTIPLE);
     CHECK(level("0000:03:00.0", "0000:06:00.0") == NVML_TOPOLOGY_HOSTBRIDGE);

@@ -45,6 +45,9 @@ assert other.value == h.value
 assert nvml.nvmlDeviceGetEccMode(h, byref(index), byref(index)) == 3
 load = (c_uint * 2)()
 assert nvml.nvmlDeviceGetUtilizationRates(h, load) in (0, 3) and load[0] <= 100
+near = (ctypes.c_ulong * 16)()
+assert nvml.nvmlDeviceGetCpuAffinity(h, 16, near) in (0, 3) and nvml.nvmlDeviceGetCpuAffinity(h, 0, near) == 2
+assert nvml.nvmlDeviceGetCpuAffinityWithinScope(h, 16, near, 2) == 2 and nvml.nvmlDeviceGetMemoryAffinity(h, 16, None, 0) == 2
 p2p, link = c_int(9), c_int(9)
 for what, status in ((0, 0), (1, 0), (2, 5), (3, 5), (4, 5)):
     assert nvml.nvmlDeviceGetP2PStatus(h, h, what, byref(p2p)) == 0 and p2p.value == status, what
