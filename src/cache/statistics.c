@@ -64,11 +64,21 @@ static uint64_t take(uint64_t *number)
     return __atomic_exchange_n(number, 0, __ATOMIC_RELAXED);
 }
 
+/* Has anything been counted in this process?  Others may be counting. */
+static bool has_any(const struct aw_cache_counts *c)
+{
+    const uint64_t *const all[] = { &c->hits, &c->layer_hits, &c->misses, &c->stores };
+    uint64_t any = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        any |= __atomic_load_n(all[i], __ATOMIC_RELAXED);
+    return any && __atomic_load_n(&c->process, __ATOMIC_RELAXED) == getpid();
+}
+
 void aw_cache_counts_flush(struct aw_cache *cache)
 {
     struct aw_cache_counts *c = &cache->counts;
     int error = errno;
-    if (c->process != getpid() || !(c->hits | c->layer_hits | c->misses | c->stores))
+    if (!has_any(c))
         return;
     int fd = open_file(cache, O_RDWR | O_CREAT);
     if (fd >= 0 && flock(fd, LOCK_EX) == 0) {
