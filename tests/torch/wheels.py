@@ -295,10 +295,8 @@ def family_linear_attention():
     for f in (ops.chunk_gla, ops.fused_recurrent_gla):
         beside(lambda q, k, v, g, f=f: f(q, k, v, logsigmoid(g))[0],
                lambda q, k, v, g: naive_recurrent_gla(q, k, v, logsigmoid(g))[0], q, k, v, g)
-    for f in (ops.chunk_delta_rule, ops.fused_recurrent_delta_rule):
-        beside(lambda q, k, v, b, f=f: f(q, k, v, b.sigmoid())[0],
-               heads_first(lambda q, k, v, b: delta_rule_recurrence(q, k, v, b.sigmoid())[0]), q, normalize(k, dim=-1), v,
-               b[..., 0])
+    beside(lambda q, k, v, b: ops.fused_recurrent_delta_rule(q, k, v, b.sigmoid())[0],
+           heads_first(lambda q, k, v, b: delta_rule_recurrence(q, k, v, b.sigmoid())[0]), q, normalize(k, dim=-1), v, b[..., 0])
     beside(lambda q, k, v, g: ops.parallel_forgetting_attn(q, k, v, logsigmoid(g)),
            lambda q, k, v, g: naive_forgetting_attn(q, k, v, logsigmoid(g)), q, k, v, g[..., 0])
     beside(ops.parallel_based, heads_first(naive_parallel_based), q, k, v)
