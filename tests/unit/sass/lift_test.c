@@ -258,6 +258,19 @@ Test(lift, calls_of_the_rest_of_a_function)
     has(", 64;\n\t@%q0 trap;", true);
 }
 
+/* TLD.LZ, as it is without a level, and where level 0 is asked for. */
+Test(lift, texels_of_level_0)
+{
+    struct bits fetch = put(put(start(0x367, 4, 4), 59, 5, 7), 64, 8, 6);
+    fetch = put(put(put(put(fetch, 72, 4, 15), 81, 3, 7), 84, 3, 1), 87, 3, 1);
+    cr_assert_eq(LIFT(80, fetch, leave()), AW_OK, "%s", why.ptr);
+    has("tex.2d.v4.f32.s32", true);
+    cr_assert_eq(LIFT(80, put(fetch, 77, 1, 1), leave()), AW_OK, "%s", why.ptr);
+    has("tex.2d.v4.f32.s32", true);
+    cr_assert_eq(LIFT(80, put(put(fetch, 77, 1, 1), 88, 1, 1), leave()), AW_OK, "%s", why.ptr);
+    has("tex.level.2d.v4.f32.s32", true);
+}
+
 /* P says that the operation was done, in global memory: the code behind it is for all other addresses. */
 Test(lift, atomics_that_tell)
 {
