@@ -42,7 +42,14 @@ static bool enters(const struct entry_graph *g, int block)
     return block == 0;
 }
 
-/* Sends all edges to `entries` through one new block that branches on a stored number. */
+static bool stays(const struct entry_graph *g, int from, int to)
+{
+    const int *part = g->components.component;
+    return !g->removed[from] && part[from] == part[to];
+}
+
+/* Sends all edges to `entries` through one new block that branches on a stored number.  Those from within come to it by one way:
+ * of several, LLVM would make loops in each other, whose branches are not nested. */
 static void build_dispatch(struct entry_graph *g, const int *entries, int n)
 {
     struct simt *u = g->u;
@@ -51,6 +58,9 @@ static void build_dispatch(struct entry_graph *g, const int *entries, int n)
     LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn)));
     LLVMValueRef slot = LLVMBuildAlloca(g->b, i32, "which");
     LLVMBasicBlockRef dispatch = LLVMAppendBasicBlockInContext(u->ctx, fn, "dispatch"), at = dispatch;
+    LLVMBasicBlockRef again = LLVMAppendBasicBlockInContext(u->ctx, fn, "again");
+    LLVMPositionBuilderAtEnd(g->b, again);
+    LLVMBuildBr(g->b, dispatch);
     for (int i = 0; i < n; i++) {
         LLVMBasicBlockRef entry = g->f.blocks[entries[i]].bb;
         const struct simt_block *x = &g->f.blocks[entries[i]];
@@ -59,7 +69,7 @@ static void build_dispatch(struct entry_graph *g, const int *entries, int n)
             LLVMBasicBlockRef mid = LLVMAppendBasicBlockInContext(u->ctx, fn, "enter");
             LLVMPositionBuilderAtEnd(g->b, mid);
             LLVMBuildStore(g->b, LLVMConstInt(i32, (unsigned)i, 0), slot);
-            LLVMBuildBr(g->b, dispatch);
+            LLVMBuildBr(g->b, stays(g, x->preds[j], entries[i]) ? again : dispatch);
             for (unsigned s = 0; s < LLVMGetNumSuccessors(t); s++)
                 if (LLVMGetSuccessor(t, s) == entry)
                     LLVMSetSuccessor(t, s, mid);
