@@ -147,6 +147,27 @@ static const char common[] =
     "ret;\n"
     "}\n";
 
+/* What the record at %p is of, from the parameters of who asks; %no: that is no shape, and %e says so. */
+#define FILL \
+    "ld.param.u32 %x, [grid];\n"                                                      \
+    "ld.param.u32 %y, [grid+4];\n"                                                    \
+    "ld.param.u32 %z, [grid+8];\n"                                                    \
+    "ld.param.u32 %u, [block];\n"                                                     \
+    "ld.param.u32 %v, [block+4];\n"                                                   \
+    "ld.param.u32 %w, [block+8];\n"                                                   \
+    "ld.param.u32 %shared, [shared];\n"                                               \
+    "{ .param .b64 p, k; .param .align 4 .b8 g[12], b[12]; .param .b32 s, e;\n"       \
+    "  st.param.b64 [p], %p; st.param.b64 [k], %kernel; st.param.b32 [s], %shared;\n" \
+    "  st.param.b32 [g], %x; st.param.b32 [g+4], %y; st.param.b32 [g+8], %z;\n"       \
+    "  st.param.b32 [b], %u; st.param.b32 [b+4], %v; st.param.b32 [b+8], %w;\n"       \
+    "  call (e), __anywarp_starts_fill, (p, k, g, b, s); ld.param.b32 %e, [e]; }\n"   \
+    "setp.ne.u32 %no, %e, 0;\n"                                                      
+
+/* It counts from now on; %e: why there is none. */
+#define GO \
+    "{ .param .b64 p, s; .param .b32 e; st.param.b64 [p], %p; st.param.b64 [s], %stream;\n" \
+    "  call (e), __anywarp_starts_go, (p, s); ld.param.b32 %e, [e]; }\n"                   
+
 /* @ is a prefix of names. */
 static const char family[] =
     ".weak .func (.param .b64 params) @GetParameterBuffer(.param .b64 alignment, .param .b64 bytes)\n"
@@ -168,19 +189,7 @@ static const char family[] =
     "{ .param .b64 n, p; st.param.b64 [n], %n; call (p), " PTX_STARTS_TAKE ", (n); ld.param.b64 %p, [p]; }\n"
     "setp.eq.u64 %no, %p, 0;\n"
     "@%no bra DONE;\n"
-    "ld.param.u32 %x, [grid];\n"
-    "ld.param.u32 %y, [grid+4];\n"
-    "ld.param.u32 %z, [grid+8];\n"
-    "ld.param.u32 %u, [block];\n"
-    "ld.param.u32 %v, [block+4];\n"
-    "ld.param.u32 %w, [block+8];\n"
-    "ld.param.u32 %shared, [shared];\n"
-    "{ .param .b64 p, k; .param .align 4 .b8 g[12], b[12]; .param .b32 s, e;\n"
-    "  st.param.b64 [p], %p; st.param.b64 [k], %kernel; st.param.b32 [s], %shared;\n"
-    "  st.param.b32 [g], %x; st.param.b32 [g+4], %y; st.param.b32 [g+8], %z;\n"
-    "  st.param.b32 [b], %u; st.param.b32 [b+4], %v; st.param.b32 [b+8], %w;\n"
-    "  call (e), __anywarp_starts_fill, (p, k, g, b, s); ld.param.b32 %e, [e]; }\n"
-    "setp.ne.u32 %no, %e, 0;\n"
+    FILL
     "selp.b64 %p, 0, %p, %no;\n"
     "DONE:\n"
     "st.param.b64 [params], %p;\n"
@@ -234,8 +243,7 @@ static const char streamed[] =
     ".reg .b32 %e;\n"
     "ld.param.u64 %p, [params];\n"
     "ld.param.u64 %stream, [stream];\n"
-    "{ .param .b64 p, s; .param .b32 e; st.param.b64 [p], %p; st.param.b64 [s], %stream;\n"
-    "  call (e), __anywarp_starts_go, (p, s); ld.param.b32 %e, [e]; }\n"
+    GO
     "st.param.b32 [error], %e;\n"
     "ret;\n"
     "}\n"
@@ -250,23 +258,10 @@ static const char streamed[] =
     "setp.eq.u64 %no, %p, 0;\n"
     "@%no bra GO;\n"
     "ld.param.u64 %kernel, [kernel];\n"
-    "ld.param.u32 %x, [grid];\n"
-    "ld.param.u32 %y, [grid+4];\n"
-    "ld.param.u32 %z, [grid+8];\n"
-    "ld.param.u32 %u, [block];\n"
-    "ld.param.u32 %v, [block+4];\n"
-    "ld.param.u32 %w, [block+8];\n"
-    "ld.param.u32 %shared, [shared];\n"
-    "{ .param .b64 p, k; .param .align 4 .b8 g[12], b[12]; .param .b32 s, e;\n"
-    "  st.param.b64 [p], %p; st.param.b64 [k], %kernel; st.param.b32 [s], %shared;\n"
-    "  st.param.b32 [g], %x; st.param.b32 [g+4], %y; st.param.b32 [g+8], %z;\n"
-    "  st.param.b32 [b], %u; st.param.b32 [b+4], %v; st.param.b32 [b+8], %w;\n"
-    "  call (e), __anywarp_starts_fill, (p, k, g, b, s); ld.param.b32 %e, [e]; }\n"
-    "setp.ne.u32 %no, %e, 0;\n"
+    FILL
     "@%no bra DONE;\n"
     "GO:\n"
-    "{ .param .b64 p, s; .param .b32 e; st.param.b64 [p], %p; st.param.b64 [s], %stream;\n"
-    "  call (e), __anywarp_starts_go, (p, s); ld.param.b32 %e, [e]; }\n"
+    GO
     "DONE:\n"
     "st.param.b32 [error], %e;\n"
     "ret;\n"
@@ -290,8 +285,7 @@ static const char streamed[] =
     "st.u64 [%p+8], %src;\n"
     "st.u64 [%p+16], %bytes;\n"
     "GO:\n"
-    "{ .param .b64 p, s; .param .b32 e; st.param.b64 [p], %p; st.param.b64 [s], %stream;\n"
-    "  call (e), __anywarp_starts_go, (p, s); ld.param.b32 %e, [e]; }\n"
+    GO
     "st.param.b32 [error], %e;\n"
     "ret;\n"
     "}\n"
@@ -314,8 +308,7 @@ static const char streamed[] =
     "st.u64 [%p+8], %value;\n"
     "st.u64 [%p+16], %bytes;\n"
     "GO:\n"
-    "{ .param .b64 p, s; .param .b32 e; st.param.b64 [p], %p; st.param.b64 [s], %stream;\n"
-    "  call (e), __anywarp_starts_go, (p, s); ld.param.b32 %e, [e]; }\n"
+    GO
     "st.param.b32 [error], %e;\n"
     "ret;\n"
     "}\n"

@@ -293,7 +293,9 @@ static enum aw_status starts_make(struct aw_module *module, struct starts **ret_
     struct starts *s = calloc(1, sizeof *s);
     if (!s)
         return AW_ERR_OUT_OF_MEMORY;
-    *s = (struct starts){ .head.destroy = starts_destroy, .module = module, .stream = { .ctx = module->ctx, .flags = 1 },
+    *s = (struct starts){ .head.destroy = starts_destroy,
+                          .module = module,
+                          .stream = { .ctx = module->ctx, .flags = AW_STREAM_NON_BLOCKING, .id = aw_next_id() },
                           .launching = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER,
                           .more = PTHREAD_COND_INITIALIZER };
     s->last = &s->first;
