@@ -78,92 +78,50 @@ cusolverStatus_t awcusolver_cusolverRfDestroy(cusolverRfHandle_t h)
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-/* ---- Settings: those of algorithms are kept and change nothing. */
+/* ---- Settings: those of algorithms are kept and change nothing.  A setter and a getter each, of two values or one; `valid` says
+ * of values whether they may be set. */
 
-cusolverStatus_t awcusolver_cusolverRfSetMatrixFormat(cusolverRfHandle_t h, cusolverRfMatrixFormat_t format,
-                                                      cusolverRfUnitDiagonal_t diag)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    if (format < FORMAT_CSR || format > FORMAT_CSC || diag < STORED_L || diag > ASSUMED_U)
-        return INVALID;
-    h->format = format;
-    h->diag = diag;
-    return CUSOLVER_STATUS_SUCCESS;
-}
+#define PAIR(name, type_a, field_a, type_b, field_b, valid)                                              \
+    cusolverStatus_t awcusolver_cusolverRfSet##name(cusolverRfHandle_t h, type_a a, type_b b)            \
+    {                                                                                                    \
+        cusolverStatus_t status = check(h);                                                              \
+        if (status != CUSOLVER_STATUS_SUCCESS)                                                           \
+            return status;                                                                               \
+        if (!(valid))                                                                                    \
+            return INVALID;                                                                              \
+        h->field_a = a;                                                                                  \
+        h->field_b = b;                                                                                  \
+        return CUSOLVER_STATUS_SUCCESS;                                                                  \
+    }                                                                                                    \
+    cusolverStatus_t awcusolver_cusolverRfGet##name(cusolverRfHandle_t h, type_a *ret_a, type_b *ret_b)  \
+    {                                                                                                    \
+        cusolverStatus_t status = check(h);                                                              \
+        if (status != CUSOLVER_STATUS_SUCCESS)                                                           \
+            return status;                                                                               \
+        if (!ret_a || !ret_b)                                                                            \
+            return INVALID;                                                                              \
+        *ret_a = h->field_a;                                                                             \
+        *ret_b = h->field_b;                                                                             \
+        return CUSOLVER_STATUS_SUCCESS;                                                                  \
+    }
+#define GETTER(name, type, field)                                                     \
+    cusolverStatus_t awcusolver_cusolverRfGet##name(cusolverRfHandle_t h, type *ret)  \
+    {                                                                                 \
+        cusolverStatus_t status = check(h);                                           \
+        if (status != CUSOLVER_STATUS_SUCCESS)                                        \
+            return status;                                                            \
+        if (!ret)                                                                     \
+            return INVALID;                                                           \
+        *ret = h->field;                                                              \
+        return CUSOLVER_STATUS_SUCCESS;                                               \
+    }
 
-cusolverStatus_t awcusolver_cusolverRfGetMatrixFormat(cusolverRfHandle_t h, cusolverRfMatrixFormat_t *format,
-                                                      cusolverRfUnitDiagonal_t *diag)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    if (!format || !diag)
-        return INVALID;
-    *format = h->format;
-    *diag = h->diag;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t awcusolver_cusolverRfSetNumericProperties(cusolverRfHandle_t h, double zero, double boost)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    h->lu.zero = zero;
-    h->lu.boost = boost;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t awcusolver_cusolverRfGetNumericProperties(cusolverRfHandle_t h, double *zero, double *boost)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    if (!zero || !boost)
-        return INVALID;
-    *zero = h->lu.zero;
-    *boost = h->lu.boost;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t awcusolver_cusolverRfGetNumericBoostReport(cusolverRfHandle_t h, cusolverRfNumericBoostReport_t *report)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    if (!report)
-        return INVALID;
-    *report = h->lu.boosted;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t awcusolver_cusolverRfSetAlgs(cusolverRfHandle_t h, cusolverRfFactorization_t factor,
-                                              cusolverRfTriangularSolve_t solve)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    if (factor < 0 || factor > 2 || solve < 1 || solve > 3)
-        return INVALID;
-    h->factor_alg = factor;
-    h->solve_alg = solve;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t awcusolver_cusolverRfGetAlgs(cusolverRfHandle_t h, cusolverRfFactorization_t *factor,
-                                              cusolverRfTriangularSolve_t *solve)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    if (!factor || !solve)
-        return INVALID;
-    *factor = h->factor_alg;
-    *solve = h->solve_alg;
-    return CUSOLVER_STATUS_SUCCESS;
-}
+PAIR(MatrixFormat, cusolverRfMatrixFormat_t, format, cusolverRfUnitDiagonal_t, diag,
+     a >= FORMAT_CSR && a <= FORMAT_CSC && b >= STORED_L && b <= ASSUMED_U)
+PAIR(NumericProperties, double, lu.zero, double, lu.boost, true)
+PAIR(Algs, cusolverRfFactorization_t, factor_alg, cusolverRfTriangularSolve_t, solve_alg, a >= 0 && a <= 2 && b >= 1 && b <= 3)
+GETTER(NumericBoostReport, cusolverRfNumericBoostReport_t, lu.boosted)
+GETTER(ResetValuesFastMode, cusolverRfResetValuesFastMode_t, fast)
 
 cusolverStatus_t awcusolver_cusolverRfSetResetValuesFastMode(cusolverRfHandle_t h, cusolverRfResetValuesFastMode_t fast)
 {
@@ -173,17 +131,6 @@ cusolverStatus_t awcusolver_cusolverRfSetResetValuesFastMode(cusolverRfHandle_t 
     if (fast < 0 || fast > 1)
         return INVALID;
     h->fast = fast;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-cusolverStatus_t awcusolver_cusolverRfGetResetValuesFastMode(cusolverRfHandle_t h, cusolverRfResetValuesFastMode_t *fast)
-{
-    cusolverStatus_t status = check(h);
-    if (status != CUSOLVER_STATUS_SUCCESS)
-        return status;
-    if (!fast)
-        return INVALID;
-    *fast = h->fast;
     return CUSOLVER_STATUS_SUCCESS;
 }
 
