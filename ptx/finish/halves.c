@@ -3,9 +3,9 @@
  * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles
  * then look as they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "finish/match.h"
 #include "finish/target.h"
 #include "lower/intrinsic.h"
+#include "lower/match.h"
 
 #include "base/vec.h"
 

@@ -13,9 +13,9 @@
  * What is found is the last e or r, with all that it is made of; so it is replaced by a value that is always the same, and
  * whoever uses something in between still has it.  Signed ones are quotients of absolute values, with a sign behind. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "finish/match.h"
 #include "finish/target.h"
 #include "lower/intrinsic.h"
+#include "lower/match.h"
 #include "lower/simt.h"
 
 typedef LLVMValueRef V;

@@ -16,6 +16,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
+#include "lower/match.h"
 
 enum {
     MOST = 4,          /* updates of a kernel; the analyses run once for each */
@@ -33,11 +34,6 @@ struct place {
 };
 
 /* ---- Addresses */
-
-static bool is_op(LLVMValueRef x, LLVMOpcode op)
-{
-    return LLVMIsAInstruction(x) && LLVMGetInstructionOpcode(x) == op;
-}
 
 static LLVMValueRef narrow(LLVMValueRef x)
 {

@@ -1,7 +1,7 @@
 /* What passes ask of a value that look for a pattern of operations. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef PTX_FINISH_MATCH_H
-#define PTX_FINISH_MATCH_H
+#ifndef PTX_LOWER_MATCH_H
+#define PTX_LOWER_MATCH_H
 
 #include <llvm-c/Core.h>
 #include <stdbool.h>
