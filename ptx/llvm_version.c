@@ -9,7 +9,7 @@
 
 enum { ALIGN_IS_OPERAND = LLVM_VERSION_MAJOR < 22 };
 
-static unsigned align_kind()
+static unsigned align_kind(void)
 {
     return LLVMGetEnumAttributeKindForName("align", strlen("align"));
 }
@@ -17,6 +17,11 @@ static unsigned align_kind()
 unsigned ptx_llvm_masked_at(unsigned i, bool store)
 {
     return ALIGN_IS_OPERAND && i > store ? i + 1 : i;
+}
+
+LLVMValueRef ptx_llvm_masked_operand(LLVMValueRef access, unsigned i, bool store)
+{
+    return LLVMGetOperand(access, ptx_llvm_masked_at(i, store));
 }
 
 LLVMValueRef ptx_llvm_masked_build(LLVMBuilderRef b, LLVMModuleRef module, unsigned id, LLVMTypeRef types[2],

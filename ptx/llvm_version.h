@@ -44,6 +44,7 @@ LLVMValueRef ptx_llvm_masked_build(LLVMBuilderRef b, LLVMModuleRef module, unsig
                                    LLVMValueRef args[PTX_MASKED_OPERANDS], unsigned align);
 /* Which operand of such a call LLVM has operand `i` at; `store`: it is one of the two that write. */
 unsigned ptx_llvm_masked_at(unsigned i, bool store);
+LLVMValueRef ptx_llvm_masked_operand(LLVMValueRef access, unsigned i, bool store); /* of one, the same way */
 /* In bytes; 1 where nothing is said. */
 unsigned ptx_llvm_masked_align(LLVMValueRef call, bool store);
 

@@ -14,11 +14,6 @@ struct byte_masks {
     LLVMBuilderRef b;
 };
 
-static LLVMValueRef operand(LLVMValueRef x, bool store, unsigned i)
-{
-    return LLVMGetOperand(x, ptx_llvm_masked_at(i, store));
-}
-
 /* The first n lanes, undefined ones behind the eight. */
 static LLVMValueRef lanes_of(struct byte_masks *k, LLVMValueRef x, unsigned n)
 {
@@ -43,8 +38,9 @@ static void widen(struct byte_masks *k, LLVMValueRef x, bool store)
 {
     LLVMPositionBuilderBefore(k->b, x);
     LLVMSetCurrentDebugLocation2(k->b, LLVMInstructionGetDebugLoc(x));
-    LLVMValueRef value = lanes_of(k, operand(x, store, store ? 0 : 2), WIDE), address = operand(x, store, store),
-                 mask = wide_mask(k, operand(x, store, store ? 2 : 1));
+    LLVMValueRef value = lanes_of(k, ptx_llvm_masked_operand(x, store ? 0 : 2, store), WIDE),
+                 address = ptx_llvm_masked_operand(x, store, store),
+                 mask = wide_mask(k, ptx_llvm_masked_operand(x, store ? 2 : 1, store));
     LLVMValueRef load[3] = { address, mask, value }, stored[3] = { value, address, mask };
     LLVMTypeRef types[2] = { LLVMTypeOf(value), LLVMTypeOf(address) };
     unsigned id = ptx_intrinsic_llvm_id(store ? PTX_INTRINSIC_MASKED_STORE : PTX_INTRINSIC_MASKED_LOAD);
@@ -65,7 +61,7 @@ static void take(struct byte_masks *k, LLVMValueRef x)
 {
     enum ptx_intrinsic id = ptx_intrinsic_called(x);
     bool store = id == PTX_INTRINSIC_MASKED_STORE;
-    if ((store || id == PTX_INTRINSIC_MASKED_LOAD) && is_eight_bytes(LLVMTypeOf(store ? operand(x, true, 0) : x)))
+    if ((store || id == PTX_INTRINSIC_MASKED_LOAD) && is_eight_bytes(LLVMTypeOf(store ? ptx_llvm_masked_operand(x, 0, true) : x)))
         widen(k, x, store);
 }
 

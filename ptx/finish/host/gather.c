@@ -283,7 +283,7 @@ static bool is_gather(LLVMValueRef x, bool gathers)
 
 static void expand_one(struct gather *g, LLVMValueRef x)
 {
-    LLVMValueRef mask = LLVMGetOperand(x, ptx_llvm_masked_at(1, false));
+    LLVMValueRef mask = ptx_llvm_masked_operand(x, 1, false);
     g->call = x;
     g->mask = ptx_host_all_on(mask) ? NULL : mask;
     g->elem = LLVMGetElementType(LLVMTypeOf(x));
@@ -297,7 +297,7 @@ static void expand_one(struct gather *g, LLVMValueRef x)
     LLVMSetCurrentDebugLocation2(g->b, LLVMInstructionGetDebugLoc(x));
     match_address(g, LLVMGetOperand(x, 0));
     g->from = index_load(g);
-    LLVMValueRef r = expand(g), otherwise = LLVMGetOperand(x, ptx_llvm_masked_at(2, false));
+    LLVMValueRef r = expand(g), otherwise = ptx_llvm_masked_operand(x, 2, false);
     if (g->mask && !LLVMIsUndef(otherwise)) /* the optimiser has put a select into the gather */
         r = LLVMBuildSelect(g->b, g->mask, r, otherwise, "");
     LLVMReplaceAllUsesWith(x, r);

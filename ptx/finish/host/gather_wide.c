@@ -71,10 +71,10 @@ static bool match(LLVMValueRef x, struct wide_access *ret)
     LLVMTypeKind kind = LLVMGetTypeKind(elem);
     unsigned lanes = LLVMGetVectorSize(LLVMTypeOf(x));
     *ret = (struct wide_access){ .call = x, .address = LLVMGetOperand(x, 0),
-                                 .mask = LLVMGetOperand(x, ptx_llvm_masked_at(1, false)) };
+                                 .mask = ptx_llvm_masked_operand(x, 1, false) };
     if (kind != LLVMFloatTypeKind && (kind != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(elem) != 8 * BYTES))
         return false;
-    if ((lanes != ROW && lanes != MAX_LANES) || !LLVMIsUndef(LLVMGetOperand(x, ptx_llvm_masked_at(2, false))))
+    if ((lanes != ROW && lanes != MAX_LANES) || !LLVMIsUndef(ptx_llvm_masked_operand(x, 2, false)))
         return false;
     if (!match_index(ret))
         match_lanes(ret);

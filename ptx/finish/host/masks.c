@@ -50,16 +50,12 @@ static LLVMValueRef slice(struct masks *k, LLVMValueRef x, unsigned first, unsig
     }
 }
 
-static LLVMValueRef operand(LLVMValueRef x, bool store, unsigned i)
-{
-    return LLVMGetOperand(x, ptx_llvm_masked_at(i, store));
-}
-
 /* Operands are (pointer, mask, what lanes that are off hold) of a load, (value, pointer, mask) of a store. */
 static void split(struct masks *k, LLVMValueRef x, bool store, LLVMTypeRef type, unsigned n)
 {
     unsigned lanes = LLVMGetVectorSize(type), address = store, width = lanes / n, align = ptx_llvm_masked_align(x, store);
-    LLVMValueRef part[MOST_LANES], vector = operand(x, store, store ? 0 : 2), mask = operand(x, store, store ? 2 : 1);
+    LLVMValueRef part[MOST_LANES], vector = ptx_llvm_masked_operand(x, store ? 0 : 2, store),
+                                   mask = ptx_llvm_masked_operand(x, store ? 2 : 1, store);
     LLVMTypeRef types[2] = { LLVMVectorType(LLVMGetElementType(type), width), LLVMTypeOf(LLVMGetOperand(x, address)) };
     unsigned id = ptx_intrinsic_llvm_id(store ? PTX_INTRINSIC_MASKED_STORE : PTX_INTRINSIC_MASKED_LOAD);
     align = align < k->bytes ? align : (unsigned)k->bytes;
@@ -89,7 +85,7 @@ static void take(struct masks *k, LLVMValueRef x)
     uint64_t size = LLVMABISizeOfType(LLVMGetModuleDataLayout(k->m), LLVMGetElementType(type));
     k->at = LLVMGetInstructionParent(x);
     if ((size == 4 || size == 8) && lanes <= MOST_LANES && lanes * size > k->bytes &&
-        comes_apart(k, operand(x, store, store ? 2 : 1)))
+        comes_apart(k, ptx_llvm_masked_operand(x, store ? 2 : 1, store)))
         split(k, x, store, type, (unsigned)(lanes * size / k->bytes));
 }
 
