@@ -26,7 +26,7 @@ using namespace llvm;
 
 namespace {
 
-// Opcodes have no public numbers, but names.
+// Opcodes have no public numbers, but names; the numbers are the same for all processors.
 unsigned opcode_of(const TargetInstrInfo &info, StringRef name)
 {
     for (unsigned i = 0; i < info.getNumOpcodes(); i++)
@@ -42,11 +42,13 @@ public:
 
     bool runOnMachineFunction(MachineFunction &fn) override
     {
-        static const char *const names[3][2] = { { "KMOVBkk", "KANDBkk" }, { "KMOVWkk", "KANDWkk" }, { "KMOVDkk", "KANDDkk" } };
         const TargetInstrInfo &info = *fn.getSubtarget().getInstrInfo();
+        static const unsigned opcodes[3][2] = { { opcode_of(info, "KMOVBkk"), opcode_of(info, "KANDBkk") },
+                                                { opcode_of(info, "KMOVWkk"), opcode_of(info, "KANDWkk") },
+                                                { opcode_of(info, "KMOVDkk"), opcode_of(info, "KANDDkk") } };
         bool changed = false;
-        for (auto &name : names)
-            changed |= become(fn, info, opcode_of(info, name[0]), opcode_of(info, name[1]));
+        for (auto &pair : opcodes)
+            changed |= become(fn, info, pair[0], pair[1]);
         return changed;
     }
 
