@@ -5,11 +5,11 @@
 #include "core/graph_exec.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 
 struct aw_slab aw_graph_exec_slab = AW_SLAB_INIT("executable graph", struct aw_graph_exec);
 
@@ -550,23 +550,6 @@ static void *conditional_thread(void *user)
     return NULL;
 }
 
-/* The program's signals are not for it. */
-static bool thread_start(struct conditional_run *run)
-{
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, old;
-    if (pthread_attr_init(&attr) != 0)
-        return false;
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool started = pthread_create(&thread, &attr, conditional_thread, run) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    pthread_attr_destroy(&attr);
-    return started;
-}
-
 /* Behind `stream`'s work, which waits for it at the gate. */
 static enum aw_status launch_conditional(struct aw_graph_exec *exec, struct aw_cstream *stream)
 {
@@ -596,7 +579,7 @@ static enum aw_status launch_conditional(struct aw_graph_exec *exec, struct aw_c
     exec->runs++;
     exec->busy = true;
     *run = (struct conditional_run){ exec, &lane->stream };
-    if (!thread_start(run)) { /* then in this one */
+    if (aw_thread_detached(NULL, conditional_thread, run) != 0) { /* then in this one */
         free(run);
         run_conditional(exec, &lane->stream);
         exec->busy = false;

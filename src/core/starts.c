@@ -6,11 +6,11 @@
 #include <anywarp/started.h>
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "core/launch.h"
 #include "core/memory.h"
 #include "core/recorder.h"
@@ -215,17 +215,6 @@ static void *starts_main(void *user)
     return NULL;
 }
 
-/* The program's signals are not for it. */
-static bool thread_start(struct starts *s)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    bool started = pthread_create(&s->thread, NULL, starts_main, s) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return started;
-}
-
 /* ---- Making and ending. */
 
 static void starts_free(struct starts *s)
@@ -302,7 +291,7 @@ static enum aw_status starts_make(struct aw_module *module, struct starts **ret_
     aw_capture_pause();
     enum aw_status status = memory_make(s);
     aw_capture_resume();
-    if (status == AW_OK && !thread_start(s))
+    if (status == AW_OK && aw_thread_create(&s->thread, NULL, starts_main, s) != 0)
         status = AW_ERR_OS;
     if (status)
         starts_free(s);

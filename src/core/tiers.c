@@ -6,7 +6,6 @@
 #include "core/tiers.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/progress.h"
+#include "base/thread.h"
 #include "core/jit.h"
 #include "core/jit_pool.h"
 
@@ -139,18 +139,7 @@ static void *runner_main(void *user)
 
 static bool runner_start(void)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_attr_init(&attr) != 0)
-        return false;
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool ok = pthread_create(&thread, &attr, runner_main, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
-    return ok;
+    return aw_thread_detached(NULL, runner_main, NULL) == 0;
 }
 
 /* Locked.  Puts the job into the queue; false when there is nobody to do it.  *ret_at_once: it need not wait for others. */

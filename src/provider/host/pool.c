@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 /* Who waits looks this long before it sleeps, or as long as waking somebody has taken of late, which is ten times that where
  * an idle processor is first to be had from a hypervisor; but no longer than ... */
@@ -472,18 +473,11 @@ static void *worker_main(void *arg);
 
 static bool worker_start(void)
 {
-    sigset_t all, old;
     pthread_attr_t attr;
-    pthread_t thread;
     if (pthread_attr_init(&attr) != 0)
         return false;
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attr, (size_t)512 << 10);
-    /* The program's signals are for the program's threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&thread, &attr, worker_main, &aw_host.workers[aw_host.n_started]);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    int error = aw_thread_detached(&attr, worker_main, &aw_host.workers[aw_host.n_started]);
     pthread_attr_destroy(&attr);
     if (error)
         return false;

@@ -18,6 +18,7 @@
 #include "base/demangle.h"
 #include "base/linetable.h"
 #include "base/str.h"
+#include "base/thread.h"
 
 #define INTERVAL_NS 1000000
 enum { PLACES = 1 << 15, PROBES = 64, GONE = 1 };
@@ -117,14 +118,8 @@ static void *sampler_main(void *none)
 
 static void start(void)
 {
-    sigset_t all, old;
-    pthread_t thread;
     process = getpid();
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    if (pthread_create(&thread, NULL, sampler_main, NULL) == 0)
-        pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    aw_thread_detached(NULL, sampler_main, NULL);
 }
 
 void aw_host_sample_start(void)

@@ -4,12 +4,12 @@
 #include "host.h"
 #include "unwritten.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 static struct aw_host_stream *as_stream(struct aw_stream *s)
 {
@@ -605,15 +605,7 @@ int aw_host_stream_wait(int dev, struct aw_stream *stream, struct aw_event *even
 
 bool aw_host_helper_start(void *(*fn)(void *))
 {
-    pthread_t thread;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    int error = pthread_create(&thread, NULL, fn, NULL);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (error == 0)
-        pthread_detach(thread);
-    return error == 0;
+    return aw_thread_detached(NULL, fn, NULL) == 0;
 }
 
 /* ---- callbacks: on one thread of their own, so that user code never holds a worker ---- */
