@@ -310,7 +310,7 @@ CUresult awcu_cuLibraryEnumerateKernels(CUkernel *kernels, unsigned int numKerne
     enum aw_status status = aw_library_manifest(found, &manifest);
     if (status)
         return cu_result(status);
-    const struct aw_manifest_kernel *rows = (const void *)((const char *)manifest + manifest->kernels);
+    const struct aw_manifest_kernel *rows = aw_manifest_kernels(manifest);
     for (unsigned i = 0; i < numKernels && i < manifest->n_kernels; i++) {
         struct aw_kernel *kernel;
         status = aw_library_kernel_lazy(found, (const char *)manifest + manifest->strings + rows[i].name, &kernel);
@@ -457,7 +457,7 @@ static enum aw_status kernel_row(CUkernel kernel, const struct aw_manifest_kerne
     enum aw_status status = aw_library_manifest(found->library, &manifest);
     if (status)
         return status;
-    const struct aw_manifest_kernel *rows = (const void *)((const char *)manifest + manifest->kernels);
+    const struct aw_manifest_kernel *rows = aw_manifest_kernels(manifest);
     const struct aw_manifest_param *params = (const void *)((const char *)manifest + manifest->params);
     for (uint32_t i = 0; i < manifest->n_kernels; i++) {
         if (strcmp((const char *)manifest + manifest->strings + rows[i].name, found->name) == 0) {

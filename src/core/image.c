@@ -590,7 +590,7 @@ bool aw_image_debug(const struct aw_image *image)
 
 bool aw_manifest_find_kernel(const struct aw_manifest *manifest, const char *name, uint32_t *ret_index)
 {
-    const struct aw_manifest_kernel *kernels = (const void *)((const char *)manifest + manifest->kernels);
+    const struct aw_manifest_kernel *kernels = aw_manifest_kernels(manifest);
     for (uint32_t low = 0, high = manifest->n_kernels; low < high;) {
         uint32_t mid = low + (high - low) / 2;
         int order = strcmp((const char *)manifest + manifest->strings + kernels[mid].name, name);

@@ -188,7 +188,7 @@ enum aw_status aw_library_kernel(struct aw_library *library, const char *name, s
         library_complain(library, name, status);
         return status;
     }
-    const struct aw_manifest_kernel *kernels = (const void *)((const char *)manifest + manifest->kernels);
+    const struct aw_manifest_kernel *kernels = aw_manifest_kernels(manifest);
     if (aw_manifest_find_kernel(manifest, name, &index))
         return aw_library_kernel_lazy(library, (const char *)manifest + manifest->strings + kernels[index].name, ret_kernel);
     return AW_ERR_NOT_FOUND;

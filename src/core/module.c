@@ -85,7 +85,7 @@ enum aw_status aw_module_compile(struct aw_module *module, uint32_t index, const
 enum aw_status aw_module_usable(struct aw_module *module, char **ret_log)
 {
     const struct aw_manifest *manifest = module->manifest;
-    const struct aw_manifest_kernel *kernels = manifest_at(manifest, manifest->kernels);
+    const struct aw_manifest_kernel *kernels = aw_manifest_kernels(manifest);
     for (uint32_t i = 0; i < manifest->n_kernels; i++)
         if (!(kernels[i].flags & AW_KERNEL_BROKEN))
             return AW_OK;
@@ -145,7 +145,7 @@ static void modules_drop(struct aw_ctx *ctx)
 static struct aw_func *func_new(struct aw_module *module, uint32_t index)
 {
     const struct aw_manifest *manifest = module->manifest;
-    const struct aw_manifest_kernel *kernels = manifest_at(manifest, manifest->kernels);
+    const struct aw_manifest_kernel *kernels = aw_manifest_kernels(manifest);
     const struct aw_manifest_param *params = manifest_at(manifest, manifest->params);
     struct aw_func *func = aw_slab_take(&aw_func_slab);
     if (!func)

@@ -45,6 +45,11 @@ const char *aw_image_log(struct aw_image *image);
 /* Once open: the compiler's view of it (borrowed), and whether its PTX was made for debugging (nvcc -G). */
 struct aw_jit_module *aw_image_jit(struct aw_image *image);
 bool aw_image_debug(const struct aw_image *image);
+/* Its n_kernels kernels; borrowed, like it. */
+static inline const struct aw_manifest_kernel *aw_manifest_kernels(const struct aw_manifest *manifest)
+{
+    return (const void *)((const char *)manifest + manifest->kernels);
+}
 /* The number of a kernel in a manifest by its name; false: there is none. */
 bool aw_manifest_find_kernel(const struct aw_manifest *manifest, const char *name, uint32_t *ret_index);
 /* Of the open image: how many registers a thread of kernel number `kernel` takes on NVIDIA's card of the compute capability that

@@ -48,13 +48,14 @@ struct pending {
 };
 struct pending_list {
     AW_VEC(struct pending *) stack; /* the last one is next */
+    bool touched;                   /* the words are not as the program's next grid is to find them */
 };
 
 /* ---- One record. */
 
 static struct aw_func *started_func(struct aw_module *module, uint64_t address)
 {
-    const struct aw_manifest_kernel *kernels = (const void *)((const char *)module->manifest + module->manifest->kernels);
+    const struct aw_manifest_kernel *kernels = aw_manifest_kernels(module->manifest);
     uint32_t id = (uint32_t)address >> 4;
     struct aw_func *func = NULL;
     for (uint32_t i = 0; i < module->manifest->n_kernels && id; i++)
@@ -88,12 +89,14 @@ static enum aw_status run_kernel(struct starts *s, struct pending *p)
     return status;
 }
 
-/* Launched, and ended. */
+/* Launched, and ended.  A program may have written over the records. */
 static enum aw_status run_record(struct starts *s, struct pending *p)
 {
     struct aw_ctx *ctx = s->module->ctx;
     const uint64_t *params = p->record.params;
     enum aw_status status = AW_OK;
+    if (p->record.kind != AW_STARTED_KERNEL && p->record.size < sizeof p->record + 3 * sizeof *params)
+        return AW_ERR_LAUNCH_FAILED;
     switch ((enum aw_started_kind)p->record.kind) {
     case AW_STARTED_KERNEL:
         status = run_kernel(s, p);
@@ -140,17 +143,18 @@ static bool list_add(struct pending_list *list, const char *bytes, size_t used, 
     return true;
 }
 
-/* Takes what the grid that has just ended has started, and clears the buffer for the program's next one.  What it starts as a
- * tail comes after all else with all that that starts, and is no deeper than itself. */
+/* Takes what the grid that has just ended has started, and clears the buffer.  What it starts as a tail comes after all else with
+ * all that that starts, and is no deeper than itself. */
 static enum aw_status take(struct starts *s, uint32_t depth, struct pending_list *list)
 {
     struct aw_ctx *ctx = s->module->ctx;
     struct aw_starts_words words;
     enum aw_status status = aw_mem_copy(ctx, &words, (const void *)s->words, sizeof words, AW_COPY_D2H, &s->stream, false);
-    if (status == AW_OK && (words.used || words.error || words.depth))
-        status = words_write(s, 0);
-    if (status || !words.used)
+    if (status)
         return status;
+    list->touched |= words.used || words.error || words.depth;
+    if (!words.used)
+        return AW_OK;
     size_t used = words.used < s->capacity ? words.used : s->capacity;
     if (words.used > s->capacity)
         aw_say(STARTED_TOO_MANY, s->capacity);
@@ -173,10 +177,12 @@ static void run_all(struct starts *s)
     while (status == AW_OK && list.stack.n) {
         struct pending *p = list.stack.at[--list.stack.n];
         status = run_record(s, p);
-        if (status == AW_OK)
+        if (status == AW_OK && p->record.kind == AW_STARTED_KERNEL)
             status = take(s, p->depth, &list);
         free(p);
     }
+    if (status == AW_OK && list.touched)
+        status = words_write(s, 0);
     if (status)
         aw_device_note(s->module->ctx->device, aw_status_is_sticky(status) ? status : AW_ERR_LAUNCH_FAILED);
     while (list.stack.n)
@@ -244,7 +250,7 @@ static void starts_destroy(struct aw_starts *head)
 /* Room for as many as the program asks for, and no fewer than the least, of the kernels' parameters at their largest. */
 static size_t buffer_size(const struct aw_module *module)
 {
-    const struct aw_manifest_kernel *kernels = (const void *)((const char *)module->manifest + module->manifest->kernels);
+    const struct aw_manifest_kernel *kernels = aw_manifest_kernels(module->manifest);
     size_t most = 24, count = 0;
     for (uint32_t i = 0; i < module->manifest->n_kernels; i++)
         if (kernels[i].address_id && kernels[i].param_size > most && kernels[i].param_size <= PARAMS_MAX)
