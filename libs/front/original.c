@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/env.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 
@@ -147,8 +148,8 @@ static pthread_once_t original_once = PTHREAD_ONCE_INIT;
 static void original_open(void)
 {
     static struct search s;
-    Dl_info self;
-    if (!dladdr((void *)(uintptr_t)original_open, &self) || stat(self.dli_fname, &s.own) != 0)
+    char self[PATH_MAX]; /* not by dladdr: the loader may know ours under the original's name */
+    if (!aw_self_file((void *)(uintptr_t)original_open, self, sizeof self) || stat(self, &s.own) != 0)
         return;
     if (!search_named(&s) && !search_asked(&s) && !search_objects(&s, search_along) && !search_toolkits(&s) &&
         !search_objects(&s, search_wheels)) {

@@ -5,8 +5,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,6 +98,30 @@ bool aw_fd_write_all(int fd, const void *bytes, size_t len)
         len -= (size_t)n;
     }
     return true;
+}
+
+bool aw_self_file(const void *address, char *ret_path, size_t size)
+{
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char *line = NULL;
+    size_t room = 0;
+    bool found = false;
+
+    while (maps && !found && getline(&line, &room, maps) > 0) {
+        uintptr_t begin, end;
+        char *path = strchr(line, '/');
+        if (!path || sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2 || (uintptr_t)address < begin ||
+            (uintptr_t)address >= end)
+            continue;
+        path[strcspn(path, "\n")] = '\0';
+        found = strlen(path) < size;
+        if (found)
+            strcpy(ret_path, path);
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return found;
 }
 
 bool aw_self_dir(const void *address, char *ret_path, size_t size)

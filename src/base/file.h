@@ -12,6 +12,9 @@ enum aw_status aw_file_read_regular(const char *path, char **ret_bytes, size_t *
 /* Full read or write on a descriptor, over EINTR and short counts; false on error or early end. */
 bool aw_fd_read_all(int fd, void *bytes, size_t len);
 bool aw_fd_write_all(int fd, const void *bytes, size_t len);
+/* The file that is mapped at `address`, as the kernel says (/proc/self/maps), whatever name the loader has for it; false when
+ * there is none or it would be cut. */
+bool aw_self_file(const void *address, char *ret_path, size_t size);
 /* Directory that holds the object containing `address` (dladdr); false when unknown or cut. */
 bool aw_self_dir(const void *address, char *ret_path, size_t size);
 

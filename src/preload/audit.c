@@ -16,6 +16,7 @@
 #include "preload/preload.h"
 
 #define EXPORT __attribute__((visibility("default")))
+#define OURS "libanywarp" /* how the libraries that ours need begin */
 
 /* Objects that were loaded and not yet looked at. */
 enum { PENDING_MAX = 4096 };
@@ -30,6 +31,7 @@ static struct aw_audit_library {
     const char *soname;
     char path[PATH_MAX]; /* of ours; "" when it is not there */
     char asked[PATH_MAX]; /* what it took the place of when it was first asked for by path; "": nothing */
+    char found[PATH_MAX]; /* the same, where a search along directories found it last: the loader gives that name to ours */
     const struct link_map *loaded; /* in the program's own namespace; NULL: not yet */
 } *aw_audit_find(const char *asked);
 
@@ -138,13 +140,30 @@ EXPORT unsigned int la_version(unsigned int version)
     return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
+static bool aw_audit_is(const struct aw_audit_library *l, const struct link_map *map)
+{
+    const char *name = map->l_name;
+    if (l->loaded == map)
+        return true;
+    return name && *name && (!strcmp(name, l->path) || !strcmp(name, l->found)); /* the program's own is "" */
+}
+
 /* Which of our libraries this object is, or NULL. */
 static struct aw_audit_library *aw_audit_ours(const struct link_map *map)
 {
     for (size_t i = 0; i < LIBRARIES; i++)
-        if (map && map->l_name && libraries[i].path[0] && !strcmp(map->l_name, libraries[i].path))
+        if (map && aw_audit_is(&libraries[i], map))
             return &libraries[i];
     return NULL;
+}
+
+/* What one of ours needs lies beside it.  The loader does not know where that is when it has given ours the name of the file that
+ * it found: then $ORIGIN is that file's directory. */
+static char *aw_audit_beside(const struct aw_audit_library *ours, const char *name)
+{
+    static char path[PATH_MAX];
+    int n = snprintf(path, sizeof path, "%.*s/%s", (int)(strrchr(ours->path, '/') - ours->path), ours->path, name);
+    return n > 0 && n < (int)sizeof path && access(path, R_OK) == 0 ? path : (char *)name;
 }
 
 /* Whoever needs a library under a wheel's name asks for its symbols' versions under that name too, and the loader ends the
@@ -159,12 +178,17 @@ EXPORT char *la_objsearch(const char *name, uintptr_t *cookie, unsigned int flag
 {
     if (!strcmp(name, AW_PRELOAD_SONAME) && preload_path[0])
         return preload_path;
-    struct aw_audit_library *l = aw_audit_find(name);
+    struct aw_audit_library *l = aw_audit_find(name), *ours = aw_audit_ours((const struct link_map *)*cookie);
+    if (ours && !strncmp(name, OURS, sizeof OURS - 1))
+        return aw_audit_beside(ours, name);
     /* One of ours that asks wants the one that it stands in front of. */
-    if (!l || !l->path[0] || aw_audit_ours((const struct link_map *)*cookie) || aw_audit_needs_search(l, name, flag))
+    if (!l || !l->path[0] || ours || aw_audit_needs_search(l, name, flag))
         return (char *)name;
-    if (!l->asked[0] && strchr(name, '/') && strlen(name) < sizeof l->asked && access(name, R_OK) == 0)
+    bool path = strchr(name, '/') && strlen(name) < sizeof l->asked;
+    if (path && !l->asked[0] && access(name, R_OK) == 0)
         strcpy(l->asked, name);
+    if (path && flag != LA_SER_ORIG)
+        strcpy(l->found, name);
     return l->path;
 }
 

@@ -63,6 +63,10 @@ def places(c, ask, stub, cc):
         c.check('by a search along LD_LIBRARY_PATH', c.run([ask, 'libnvrtc.so.12', '', arch], LD_LIBRARY_PATH=tmp), want)
         c.check('by our variable, a file', c.run([ask, 'libnvrtc.so.12', '', arch], ANYWARP_NVRTC=here), want)
         c.check('by our variable, a folder', c.run([ask, 'libnvrtc.so.12', '', arch], ANYWARP_NVRTC=tmp), want)
+        # The loader gives what it finds so to ours under the found one's name.
+        os.symlink('libnvrtc.so.12', os.path.join(tmp, 'libnvrtc.so'))
+        c.check('by its development link, searched', c.run([ask, 'libnvrtc.so', '', arch], LD_LIBRARY_PATH=tmp), want)
+        c.check('by both', c.run([ask, 'libnvrtc.so', '', arch], LD_LIBRARY_PATH=tmp, ANYWARP_NVRTC=here), want)
         full = os.path.join(tmp, 'libnvrtc.so.12.9.86')
         shutil.copy(stub, full)
         c.check('by its full version', c.run([ask, full, '', arch]), want)
