@@ -254,8 +254,11 @@ static enum aw_status set_sampler(struct aw_texture *desc, const struct aw_tex_i
     if ((s->flags & ~(unsigned)AW_TEX_FLAGS) || s->filter > 1 || s->mip_filter > 1)
         return AW_ERR_INVALID_VALUE;
     bool integer = !(desc->format & (AW_TEXEL_FLOAT | AW_TEXEL_NORMALIZED));
+    /* CUDA filters what returns floats alone (CUDA C++ Programming Guide, Texture Memory): its runtime refuses integers, its
+     * driver takes them. */
+    bool smooth = s->filter && !linear_memory && !integer;
     if (integer && !linear_memory && (s->filter || s->mip_filter))
-        return AW_ERR_INVALID_VALUE;
+        aw_say(TEXTURE_INTEGERS);
     if (info->resource.type == AW_RESOURCE_MIPMAP && !normalized)
         return AW_ERR_INVALID_VALUE;
     for (unsigned i = 0; i < 3; i++) {
@@ -266,8 +269,9 @@ static enum aw_status set_sampler(struct aw_texture *desc, const struct aw_tex_i
             mode = AW_ADDRESS_CLAMP;
         desc->sampler |= mode << 2 * i;
     }
-    desc->sampler |= (s->filter && !linear_memory ? AW_SAMPLER_LINEAR : 0u) | (normalized ? AW_SAMPLER_NORMALIZED : 0u);
-    desc->sampler |= (s->mip_filter ? AW_SAMPLER_MIP_LINEAR : 0u) | (s->flags & AW_TEX_SEAMLESS ? AW_SAMPLER_SEAMLESS : 0u);
+    desc->sampler |= (smooth ? AW_SAMPLER_LINEAR : 0u) | (normalized ? AW_SAMPLER_NORMALIZED : 0u);
+    desc->sampler |= (s->mip_filter && !integer ? AW_SAMPLER_MIP_LINEAR : 0u) |
+                     (s->flags & AW_TEX_SEAMLESS ? AW_SAMPLER_SEAMLESS : 0u);
     desc->lod_bias = s->lod_bias;
     desc->lod_min = s->lod_min;
     desc->lod_max = s->lod_max;

@@ -1,5 +1,6 @@
 // Depth comparison in fetches: the operand of tex and tld4 that compares each element before it is filtered.  nvcc has no
-// function for it, so the kernels are PTX; the expected values are computed here.
+// function for it, so the kernels are PTX; the expected values are computed here.  And integers whose filter is linear, which the
+// runtime refuses and the driver does not: the nearest one is read.
 // link: -lcuda
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -48,6 +49,22 @@ static const char text[] = R"(
     st.global.f32 [%rd4+20], %f4;
     tld4.r.2d.v4.f32.f32 {%f4, %f5, %f6, %f7}, [%rd1, {%f0, %f1}], %f3;
     st.global.v4.f32 [%rd4+32], {%f4, %f5, %f6, %f7};
+    ret;
+}
+.visible .entry whole(.param .u64 bytes, .param .u64 in, .param .u64 out)
+{
+    .reg .f32 %f<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>;
+    ld.param.u64 %rd1, [bytes];
+    ld.param.u64 %rd3, [in];
+    ld.param.u64 %rd4, [out];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd5, %r1, 16;
+    add.u64 %rd3, %rd3, %rd5;
+    mul.wide.u32 %rd5, %r1, 4;
+    add.u64 %rd4, %rd4, %rd5;
+    ld.global.v2.f32 {%f0, %f1}, [%rd3];
+    tex.2d.v4.u32.f32 {%r2, %r3, %r4, %r5}, [%rd1, {%f0, %f1}];
+    st.global.u32 [%rd4], %r2;
     ret;
 }
 )";
@@ -113,6 +130,47 @@ static CUtexObject texture_of(CUarray array, CUaddress_mode mode, CUfilter_mode 
     return object;
 }
 
+// Bytes in rows, as integers, with a linear filter and the edge's beyond it.
+static void try_integers(CUmodule module, CUdeviceptr in, const float given[N][4])
+{
+    static const unsigned PITCH = 512;
+    static unsigned char bytes[H * PITCH];
+    unsigned got[N];
+    CUdeviceptr rows, out;
+    CUtexObject object;
+    CUfunction f;
+    CUDA_RESOURCE_DESC resource;
+    CUDA_TEXTURE_DESC how;
+    memset(&resource, 0, sizeof resource);
+    memset(&how, 0, sizeof how);
+    for (int i = 0; i < H * W; i++)
+        bytes[i / W * PITCH + i % W] = (unsigned char)(i * 71 + 9);
+    DRV(cuMemAlloc(&rows, sizeof bytes));
+    DRV(cuMemAlloc(&out, sizeof got));
+    DRV(cuMemcpyHtoD(rows, bytes, sizeof bytes));
+    resource.resType = CU_RESOURCE_TYPE_PITCH2D;
+    resource.res.pitch2D.devPtr = rows;
+    resource.res.pitch2D.format = CU_AD_FORMAT_UNSIGNED_INT8;
+    resource.res.pitch2D.numChannels = 1;
+    resource.res.pitch2D.width = W;
+    resource.res.pitch2D.height = H;
+    resource.res.pitch2D.pitchInBytes = PITCH;
+    how.addressMode[0] = how.addressMode[1] = CU_TR_ADDRESS_MODE_CLAMP;
+    how.filterMode = CU_TR_FILTER_MODE_LINEAR;
+    how.flags = CU_TRSF_READ_AS_INTEGER;
+    DRV(cuTexObjectCreate(&object, &resource, &how, NULL));
+    DRV(cuModuleGetFunction(&f, module, "whole"));
+    void *args[] = { &object, &in, &out };
+    DRV(cuLaunchKernel(f, 1, 1, 1, N, 1, 1, 0, NULL, args, NULL));
+    DRV(cuMemcpyDtoH(got, out, sizeof got));
+    for (int i = 0; i < N; i++) {
+        int x = (int)floorf(given[i][0]), y = (int)floorf(given[i][1]);
+        x = x < 0 ? 0 : x >= W ? W - 1 : x;
+        y = y < 0 ? 0 : y >= H ? H - 1 : y;
+        EXPECT(got[i] == bytes[y * PITCH + x], "%d: integer %u, not %u", i, got[i], bytes[y * PITCH + x]);
+    }
+}
+
 int main()
 {
     CUdevice device;
@@ -164,5 +222,6 @@ int main()
             EXPECT(got[i][8 + k] == want, "%d: gathered[%d] %g, not %g", i, k, got[i][8 + k], want);
         }
     }
+    try_integers(module, in, given);
     return check_done();
 }

@@ -206,9 +206,10 @@ Test(array, descriptor, .init = start)
     info.sampler.flags = 0;
     eq(aw_texture_describe(&info, &d), AW_OK);
     eq(d.sampler, 1 | 3 << 2 | 1 << 4 | AW_SAMPLER_LINEAR);
-    /* Integers are not filtered. */
+    /* Integers are not filtered, whoever asks. */
     info.sampler.flags = AW_TEX_READ_INTEGER;
-    eq(aw_texture_describe(&info, &d), AW_ERR_INVALID_VALUE);
+    eq(aw_texture_describe(&info, &d), AW_OK);
+    eq(d.sampler, 1 | 3 << 2 | 1 << 4);
     info.sampler.filter = 0;
     eq(aw_texture_describe(&info, &d), AW_OK);
     info.sampler.flags = 4;
