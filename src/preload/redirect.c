@@ -119,13 +119,20 @@ static int aw_redirect_choose(const struct aw_redirect_plan *plan)
     return best;
 }
 
-/* Does the object take `__cudaRegisterFatBinary` from elsewhere? */
-static bool aw_redirect_imports(const struct aw_elf_symbols *table)
+/* Does the object take a function from elsewhere whose name begins so? */
+static bool aw_redirect_imports(const struct aw_elf_symbols *table, const char *begin)
 {
     for (size_t i = 0; i < table->n; i++)
-        if (table->syms[i].st_shndx == SHN_UNDEF && !strcmp(aw_elf_name(table, &table->syms[i]), "__cudaRegisterFatBinary"))
+        if (table->syms[i].st_shndx == SHN_UNDEF && !strncmp(aw_elf_name(table, &table->syms[i]), begin, strlen(begin)))
             return true;
     return false;
+}
+
+/* Does the object hand its device code to the driver by itself?  It may have a runtime as well, which shows in its variables. */
+static bool aw_redirect_drives(const struct aw_elf *elf)
+{
+    return !elf->has_page_tls &&
+           (aw_redirect_imports(&elf->dynsym, "cuModuleLoad") || aw_redirect_imports(&elf->dynsym, "cuLibraryLoad"));
 }
 
 void aw_redirect_plan(const struct aw_elf *elf, struct aw_redirect_plan *ret_plan)
@@ -142,12 +149,13 @@ void aw_redirect_plan(const struct aw_elf *elf, struct aw_redirect_plan *ret_pla
     if (registers && ret_plan->n) {
         ret_plan->kind = AW_REDIRECT_STATIC;
         ret_plan->runtime = aw_redirect_choose(ret_plan);
-    } else if ((elf->has_fatbin || elf->has_page_tls) && !elf->symtab.n && !aw_redirect_imports(&elf->dynsym)) {
+    } else if ((elf->has_fatbin || elf->has_page_tls) && !elf->symtab.n && !aw_redirect_imports(&elf->dynsym, mark)) {
         struct aw_redirect_gather gather = { elf, ret_plan };
         ret_plan->n = 0;
         bool told = !elf->cut && aw_nameless_find(elf, aw_redirect_found, &gather) && ret_plan->n;
-        /* Without device code what is not known need not be a runtime. */
-        enum aw_redirect_kind other = !elf->has_fatbin ? AW_REDIRECT_NONE : elf->cut ? AW_REDIRECT_CUT : AW_REDIRECT_STRIPPED;
+        /* Without device code, or with the driver's help, what is not known need not be a runtime. */
+        bool none = !elf->has_fatbin || aw_redirect_drives(elf);
+        enum aw_redirect_kind other = none ? AW_REDIRECT_NONE : elf->cut ? AW_REDIRECT_CUT : AW_REDIRECT_STRIPPED;
         ret_plan->kind = told ? AW_REDIRECT_STATIC : other;
         ret_plan->runtime = told ? aw_redirect_choose(ret_plan) : RUNTIMES - 1;
     }

@@ -75,6 +75,7 @@ Test(redirect, plans_by_kind)
     cr_assert_eq(plan.n, 6);
     cr_assert_str_eq(aw_redirect_soname(plan.runtime), "libcudart.so.12");
     cr_assert_eq(plan_of(fixture("static_stripped")), AW_REDIRECT_STRIPPED);
+    cr_assert_eq(plan_of(fixture("libdrives.so")), AW_REDIRECT_NONE);
     cr_assert_eq(plan_of(fixture("opener")), AW_REDIRECT_NONE);
     cr_assert_eq(plan_of(fixture("uses_runtime")), AW_REDIRECT_NONE);
 }
