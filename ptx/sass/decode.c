@@ -242,6 +242,17 @@ const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS
     return NULL;
 }
 
+/* Does the instruction run on the uniform datapath, whose guards are its own predicates?  Comparisons write no register there. */
+static bool is_uniform(const struct sass_insn *insn)
+{
+    if (insn->op == SASS_SYNCS_EXCH)
+        return insn->opnd[SASS_D].kind == SASS_UREG;
+    bool operand = false;
+    for (unsigned i = 0; i < SASS_SLOTS; i++)
+        operand |= insn->opnd[i].kind == SASS_UREG || insn->opnd[i].kind == SASS_UPRED;
+    return operand && sass_op_names[insn->op][0] == 'U';
+}
+
 enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offset, unsigned arch, struct sass_insn *ret_insn)
 {
     struct word w = { 0 };
@@ -263,8 +274,7 @@ enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offs
     for (unsigned i = 0; i < form->n_operands; i++)
         if (!form->operands[i].text)
             decode_operand(&form->operands[i], &w, ret_insn);
-    ret_insn->guard_uniform = (sass_op_names[form->op][0] == 'U' || form->op == SASS_SYNCS_EXCH) &&
-                              ret_insn->opnd[SASS_D].kind == SASS_UREG;
+    ret_insn->guard_uniform = is_uniform(ret_insn);
     decode_copy(ret_insn, &w);
     if (!known)
         return SASS_UNKNOWN_MODIFIER;

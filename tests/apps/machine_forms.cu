@@ -1,7 +1,8 @@
 // Instructions that only NVIDIA's assembler makes, by what it knows of the numbers: products scaled by a power of two, the least
 // and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle in
 // memory of each kind; least and greatest with both signs; one atomic for the lanes that are there; memory that code takes of the
-// stack itself; integers saturated to few bits; what caches are told by a policy; products of eight lanes in steps.
+// stack itself; integers saturated to few bits; what caches are told by a policy; products of eight lanes in steps; comparisons
+// of uniform numbers under a guard that is uniform.
 // variants: sm_75 sm_86 sm_89 sm_90 debug_sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -405,6 +406,63 @@ static void stack_and_bits(const int *d_in)
 LAYOUTS(EIGHTS)
 
 // Small whole numbers, which are exact: of the half in place i of lane t.
+struct steps {
+    long long step[3]; // bytes, on to the next column, row, plane
+    int n, columns, rows;
+};
+
+// Columns, rows and planes are counted for all threads together, the rows where the columns end.
+__global__ void walked(int *out, const int *in, __grid_constant__ const steps g)
+{
+    extern __shared__ int tile[];
+    int t = threadIdx.x, row = 0, column = 0;
+    unsigned sum = 0;
+    const char *p = (const char *)(in + 8 + t % 4);
+    unsigned seen = in[t];
+#pragma unroll 1
+    for (int k = 0; k < g.n; k++) {
+        if ((seen >> row & 1) && (seen >> (16 + column) & 1))
+            sum = sum * 3 + *(const int *)p;
+        int which = 0;
+        if (++column == g.columns) {
+            column = 0;
+            which = 1;
+            if (++row >= g.rows) {
+                row = 0;
+                which = 2;
+            }
+        }
+        tile[t] = sum;
+        __syncthreads();
+        sum += tile[(t + 1) % blockDim.x];
+        __syncthreads();
+        p += g.step[which];
+    }
+    out[t] = sum;
+}
+
+static void test_walked(const int *d_in, const steps &g)
+{
+    int *d_out, out[N];
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    walked<<<1, N, N * sizeof(int)>>>(d_out, d_in, g);
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    unsigned sums[N] = { 0 };
+    int at = 8;
+    for (int k = 0; k < g.n; k++) {
+        int column = k % g.columns, row = k / g.columns % g.rows;
+        unsigned before[N];
+        for (int t = 0; t < N; t++)
+            before[t] = (unsigned)in[t] >> row & (unsigned)in[t] >> (16 + column) & 1 ? sums[t] * 3 + in[at + t % 4] : sums[t];
+        for (int t = 0; t < N; t++)
+            sums[t] = before[t] + before[(t + 1) % N];
+        at += (int)g.step[column + 1 < g.columns ? 0 : row + 1 < g.rows ? 1 : 2] / 4;
+    }
+    for (int t = 0; t < N; t++)
+        CHECK_EQ(out[t], (int)sums[t]);
+    CHECK(cudaFree(d_out));
+}
+
 static int element(int t, int i)
 {
     return (int)((unsigned)in[(t * 8 + i) % N] >> (4 + i) & 7) - 3;
@@ -472,6 +530,8 @@ int main()
     integers(d_in);
     handles();
     test_both_signs();
+    test_walked(d_in, { { 12, -20, 36 }, 30, 3, 4 });
+    test_walked(d_in, { { 12, -4, 20 }, 30, 1, 5 }); // the step back has a carry, which is a predicate
 #define RUN_EIGHTS(la, lb) eights(eights_##la##_##lb, #la[0] == 'r', #lb[0] == 'r');
     LAYOUTS(RUN_EIGHTS)
     stack_and_bits(d_in); // ends with a fault
