@@ -20,6 +20,7 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(FCHK, fchk), OP(FSWZADD, fswzadd), OP(F2F, f2f), OP(F2I, f2i), OP(I2F, i2f), OP(I2FP, i2f), OP(FRND, frnd), OP(F2FP, f2fp),
     OP(DADD, dadd), OP(DMUL, dmul), OP(DFMA, dfma), OP(DSETP, dsetp),
     OP(HADD2, hadd2), OP(HMUL2, hmul2), OP(HFMA2, hfma2), OP(HSETP2, hsetp2), OP(HSET2, hset2), OP(HMNMX2, hmnmx2),
+    OP(VHMNMX, vhmnmx),
     OP(S2R, s2r), OP(S2UR, s2r), OP(CS2R, cs2r), OP(R2UR, r2ur), OP(LDC, ldc), OP(ULDC, ldc),
     OP(LD, load), OP(LDG, load), OP(LDL, load), OP(LDS, load), OP(ST, store), OP(STG, store), OP(STL, store), OP(STS, store),
     OP(ATOM, atom), OP(ATOMG, atom), OP(ATOMS, atom), OP(RED, red), OP(MEMBAR, membar), OP(ERRBAR, nothing),

@@ -145,6 +145,18 @@ void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
             sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
 
+void sass_emit_vhmnmx(struct sass_lift *l, const struct sass_insn *i)
+{
+    const struct sass_operand *o = i->opnd;
+    bool least = sass_is_true(sass_look(l, SASS_S));
+    if (!least && !sass_is_false(&o[SASS_S]))
+        sass_fail(l, "a predicate that chooses");
+    struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]), c = packed(l, &o[SASS_C]), two = sass_temp(l, 't');
+    struct sass_text how = sass_format("%s%s.%s", least ? "min" : "max", sass_mod(l, SASS_F_NAN) ? ".NaN" : "", type2(l));
+    sass_step(l, "%s %s, %s, %s", how.s, two.s, a.s, b.s);
+    sass_do(l, "%s %s, %s, %s", how.s, sass_dest(l, &o[SASS_D], 0).s, two.s, c.s);
+}
+
 /* In 16 bits, where what is not normal counts as 0. */
 static struct sass_text compare_flushing(struct sass_lift *l, const struct sass_insn *i, bool high)
 {

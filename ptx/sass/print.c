@@ -71,6 +71,12 @@ static bool is_bf16(const struct sass_insn *insn)
     return insn->mod[SASS_F_BF16_V2];
 }
 
+/* Are its operands two halves each, not one of those of a register? */
+static bool of_two_halves(const struct sass_insn *insn)
+{
+    return sass_op_names[insn->op][0] == 'H' || insn->op == SASS_VHMNMX;
+}
+
 static void print_immediate(const struct sass_insn *insn, const struct sass_operand_desc *d, const struct sass_operand *o,
                             struct aw_buf *out)
 {
@@ -83,7 +89,7 @@ static void print_immediate(const struct sass_insn *insn, const struct sass_oper
     if (d->flags & SASS_HIGH || bits >> 32) {
         memcpy(&value, &bits, sizeof value);
         print_float(value, 17, bits, out);
-    } else if (d->flags & SASS_FP16 && sass_op_names[insn->op][0] == 'H') {
+    } else if (d->flags & SASS_FP16 && of_two_halves(insn)) {
         for (int i = 1; i >= 0; i--) {
             uint32_t half = (uint32_t)(bits >> 16 * i) & 0xffff, wide = half << 16;
             memcpy(&single, &wide, sizeof single);
@@ -209,7 +215,7 @@ static void print_operand(const struct sass_insn *insn, const struct sass_operan
     if (o->abs)
         aw_buf_printf(out, "|");
     if (d->half && o->half)
-        aw_buf_printf(out, "%s", sass_op_names[insn->op][0] == 'H' ? halves[o->half & 3] : ".H1");
+        aw_buf_printf(out, "%s", of_two_halves(insn) ? halves[o->half & 3] : ".H1");
     if (insn->mod[SASS_F_BYTE] > SASS_BYTE_B0 && (d->slot == SASS_A || (d->slot == SASS_B && insn->op == SASS_I2F)) &&
         (o->kind == SASS_REG || o->kind == SASS_UREG))
         aw_buf_printf(out, "%s", bytes[insn->mod[SASS_F_BYTE] & 7]);

@@ -69,6 +69,60 @@ __global__ void arithmetic(const unsigned short *in, unsigned short *out, int *f
     flags[i] = __hlt(a, b) | __heq(a, b) << 1 | __hgt(a, b) << 2 | __hisnan(a) << 3;
 }
 
+// The greatest and the least of three, which are one instruction from sm_90 on.
+__global__ void of_three(const unsigned *in, unsigned *out, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    const __half2 *h = (const __half2 *)in;
+    const __nv_bfloat162 *w = (const __nv_bfloat162 *)in;
+    __half2 a = h[i], b = h[(i + 1) % n], c = h[(i + 2) % n];
+    ((__half2 *)out)[4 * i] = __hmax2(__hmax2(__hneg2(a), __habs2(b)), c);
+    ((__half2 *)out)[4 * i + 1] = __hmin2_nan(__hmin2_nan(a, b), __hneg2(c));
+    __half one = __hmax(__hmax(__low2half(a), __high2half(b)), __low2half(c));
+    ((__half2 *)out)[4 * i + 2] = __halves2half2(one, __hmin(__hmin(__high2half(a), __high2half(b)), __low2half(c)));
+    ((__nv_bfloat162 *)out)[4 * i + 3] = __hmax2(__hmax2(w[i], w[(i + 1) % n]), w[(i + 2) % n]);
+}
+
+static float widened(unsigned word, bool high)
+{
+    return half_to_float((uint16_t)(high ? word >> 16 : word));
+}
+
+static void check_three()
+{
+    const int n = 512;
+    Rng rng(27);
+    std::vector<unsigned> in(n), out(4 * n);
+    for (unsigned &v : in)
+        v = (rng.below(0x7c00) | rng.below(2) << 15) << 16 | rng.below(0x7c00) | rng.below(2) << 15;
+    in[7] = 0x7e003c00, in[20] = 0x00007e00;
+    Dev<unsigned> din(in.data(), n), dout(4 * n);
+    of_three<<<4, 128>>>(din, dout, n);
+    CHECK_LAUNCH();
+    dout.get(out.data());
+    for (int i = 0; i < n; i++) {
+        unsigned a = in[i], b = in[(i + 1) % n], c = in[(i + 2) % n];
+        for (int k = 0; k < 2; k++) {
+            float x = widened(a, k), y = widened(b, k), z = widened(c, k), got = widened(out[4 * i], k);
+            float want = fmaxf(fmaxf(-x, fabsf(y)), z);
+            EXPECT(got == want, "%d: greatest of three %a, not %a", i, got, want);
+            want = x != x || y != y || z != z ? NAN : fminf(fminf(x, y), -z), got = widened(out[4 * i + 1], k);
+            EXPECT(got == want || (got != got && want != want), "%d: least of three %a, not %a", i, got, want);
+            x = float_of(k ? a & 0xffff0000 : a << 16), y = float_of(k ? b & 0xffff0000 : b << 16);
+            z = float_of(k ? c & 0xffff0000 : c << 16), want = fmaxf(fmaxf(x, y), z);
+            got = float_of(k ? out[4 * i + 3] & 0xffff0000 : out[4 * i + 3] << 16);
+            EXPECT(got == want, "%d: greatest of three bfloat16 %a, not %a", i, got, want);
+        }
+        float low = fmaxf(fmaxf(widened(a, false), widened(b, true)), widened(c, false)), got = widened(out[4 * i + 2], false);
+        EXPECT(got == low, "%d: greatest of three halves %a, not %a", i, got, low);
+        float high = fminf(fminf(widened(a, true), widened(b, true)), widened(c, false));
+        got = widened(out[4 * i + 2], true);
+        EXPECT(got == high, "%d: least of three halves %a, not %a", i, got, high);
+    }
+}
+
 __global__ void dot2(const __half2 *a, const __half2 *b, float *out, int n)
 {
     __half2 sum = __float2half2_rn(0.0f);
@@ -197,6 +251,7 @@ int main()
     check_convert();
     check_arithmetic();
     check_narrow();
+    check_three();
 
     const int n = 512;
     std::vector<unsigned> a(n), b(n);

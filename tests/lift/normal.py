@@ -6,7 +6,7 @@ import struct
 
 # Other spellings of IMAD where operands are constants.
 IMAD_ALIAS = re.compile(r'^IMAD\.(MOV|IADD|SHL)\b')
-HALVES = ('HADD2', 'HMUL2', 'HFMA2', 'HSET2', 'HSETP2', 'HMNMX2')
+HALVES = ('HADD2', 'HMUL2', 'HFMA2', 'HSET2', 'HSETP2', 'HMNMX2', 'VHMNMX')
 DOUBLES = ('DADD', 'DMUL', 'DFMA', 'DSETP')
 FLOATS = ('FADD', 'FMUL', 'FFMA', 'FMNMX', 'FSETP', 'FSET', 'FSEL', 'MUFU', 'FCHK', 'F2F', 'F2I', 'FRND', 'F2FP', 'F2IP',
           'FSWZADD')

@@ -63,6 +63,10 @@ def bodies():
     for trans in ('', '.trans'):
         for n in (1, 2, 4):
             yield 75, f'ldmatrix.sync.aligned.m8n8.x{n}{trans}.shared.b16 {regs(40, n)}, [%r70+64];'
+    for op in ('max', 'min.NaN'):
+        for kind in ('f16x2', 'bf16x2'):  # three at once from sm_90 on, signs among them
+            yield 80, f'neg.{kind} %r1, %r1;\nabs.{kind} %r2, %r2;\n{op}.{kind} %r40, %r0, %r1;\n{op}.{kind} %r40, %r40, %r2;'
+    yield 90, 'mov.b32 {%h0, %h1}, %r0;\nmov.b32 {%h2, %h3}, %r1;\nmax.f16 %h4, %h0, %h3;\nmax.f16 %h4, %h4, %h1;\nmov.b32 %r40, {%h4, %h2};'
     yield 75, 'movmatrix.sync.aligned.m8n8.trans.b16 %r40, %r0;'
     for n in (4, 8, 16):
         for pre in ('', '.L2::64B', '.L2::128B', '.L2::256B'):

@@ -240,10 +240,10 @@ class Table:
     def read_operand(self, token, digit, uniform, upper):
         if token.startswith('lit:'):
             return Operand('', 'NONE', [(0, 0)], text=token[4:])
-        m = re.fullmatch(r'(?:(\w+)=)?(\w+?)(?:@([\d:&]+))?(/\w*)?([-|~^*]*)(\?(?:\.X|\.EX)?)?(?:!(\w+))?(>?)', token)
+        m = re.fullmatch(r'(?:(\w+)=)?(\w+?)(?:@([\d:&]+))?(/\w*)?([-|~^*]*)(\d\d)?(\?(?:\.X|\.EX)?)?(?:!(\w+))?(>?)', token)
         if not m:
             raise Bad(f'operand "{token}"')
-        slot, name, at, memory, marks, hide, regs, high = m.groups()
+        slot, name, at, memory, marks, halves, hide, regs, high = m.groups()
         signed = name == 'si'
         name = 'i' if signed else name
         if name == 'x' and digit != ' ':
@@ -269,6 +269,8 @@ class Table:
             o.neg, o.abs = (84 if o.neg else 0), (83 if o.abs else 0)
         if '*' not in marks or o.kind == 'IMM':
             o.half = 0
+        elif halves:
+            o.half = int(halves)
         o.flags |= FLOAT if '|' in marks else 0
         o.regs = regs or '1'
         if o.kind == 'MEM':
