@@ -30,7 +30,7 @@ static sass_emit *const emitters[SASS_OPS] = {
     OP(SYNCS_CCTL, nothing), OP(LDGSTS, ldgsts), OP(LDGDEPBAR, ldgdepbar), OP(DEPBAR, depbar),
     OP(VOTE, vote), OP(VOTEU, vote), OP(SHFL, shfl), OP(MATCH, match), OP(REDUX, redux), OP(ELECT, elect),
     OP(HMMA, hmma), OP(HMMA_884, hmma_884),
-    OP(HMMA_SP, hmma_sp), OP(IMMA_SP, imma_sp), OP(IMMA, imma),
+    OP(HMMA_SP, hmma_sp), OP(IMMA_SP, imma_sp), OP(IMMA, imma), OP(QMMA, qmma), OP(QMMA_SP, qmma_sp),
     OP(BMMA, bmma), OP(DMMA, dmma), OP(LDSM, ldsm), OP(STSM, stsm), OP(MOVM, movm),
     OP(TEX, tex), OP(TLD, tld), OP(TLD4, tld4), OP(TXD, txd), OP(TXQ, txq), OP(SULD, suld), OP(SUST, sust), OP(SURED, sured),
     OP(BSSY, nothing), OP(BSYNC, nothing), OP(BREAK, nothing), OP(BMOV, bmov), OP(WARPSYNC, warpsync), OP(ENDCOLLECTIVE, nothing),

@@ -160,6 +160,28 @@ void sass_emit_imma_sp(struct sass_lift *l, const struct sass_insn *i)
     sparse(l, i, what, k == least ? 2 : 4, 4);
 }
 
+/* What is said behind the shape of a product of floats of eight bits. */
+static struct sass_text narrow_types(struct sass_lift *l)
+{
+    const char *out = sass_mod(l, SASS_F_ACC) == SASS_ACC_F32 ? "f32" : "f16";
+    return sass_format("row.col.%s.%s.%s.%s", out, sass_mod(l, SASS_F_TYPEA) == SASS_TYPEA_E5M2 ? "e5m2" : "e4m3",
+                       sass_mod(l, SASS_F_TYPEB) == SASS_TYPEB_E5M2 ? "e5m2" : "e4m3", out);
+}
+
+void sass_emit_qmma(struct sass_lift *l, const struct sass_insn *i)
+{
+    bool deep = sass_mod(l, SASS_F_SHAPE) == SASS_SHAPE_16832;
+    struct sass_text what = sass_format("m16n8k%u.%s", deep ? 32u : 16u, narrow_types(l).s);
+    product(l, i, what.s, deep ? 4 : 2, deep ? 2 : 1, sass_mod(l, SASS_F_ACC) == SASS_ACC_F32 ? 4 : 2);
+}
+
+void sass_emit_qmma_sp(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (sass_mod(l, SASS_F_SHAPE) != SASS_SHAPE_16864)
+        sass_fail(l, "shape %u", sass_mod(l, SASS_F_SHAPE));
+    sparse(l, i, sass_format("m16n8k64.%s", narrow_types(l).s).s, 4, 4);
+}
+
 void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
 {
     static const struct { const char *name; unsigned a, b, c; } shapes[] = {

@@ -2,7 +2,7 @@
 # Products of matrices, sparse and not, and what moves matrices, as machine code: each form of tests/matrix, or every Nth, as the
 # assembler makes it for an architecture, has the reference's results.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: matrix.py ANYWARP MATRIX_FORMS N ARCH..."""
+"""usage: matrix.py ANYWARP MATRIX_FORMS N ARCH[:TEXT]...   (TEXT: what is in a form's name)"""
 
 import os
 import subprocess
@@ -21,7 +21,8 @@ def main():
     anywarp, forms, every = sys.argv[1:4]
     status = 0
     for arch in sys.argv[4:]:
-        command = [anywarp, 'run', '--device=host', '--', forms, 'm', every, '2', arch, ptxas]
+        arch, _, text = arch.partition(':')
+        command = [anywarp, 'run', '--device=host', '--', forms, text or 'm', every, '2', arch, ptxas]
         status |= subprocess.run(command, check=False).returncode
     return status
 
