@@ -53,9 +53,8 @@ FLOAT_CONSTANTS = {"nn.functional.hardswish"}
 SIZES_ON_CPU = {"tensor_split"}
 
 # Outside training torch's CPU device has nothing for backward to save; its CUDA device gives what normalisation went by: the
-# running mean, and the
-# inverse of the running deviation.
-BATCH_NORMS = {"native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update"}
+# running mean, and the inverse of the running deviation. In half types it gives them as floats, those of layers too.
+NORMS = {"native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update", "native_layer_norm"}
 
 
 def move_tensor(value, device):
@@ -167,14 +166,14 @@ def nearly(actual, expected, exact):
     return exact.dtype == WIDE[actual.dtype] and distance(actual, exact) <= 4 * distance(expected, exact) < float("inf")
 
 
-def batch_norm(sample, result, actual):
-    """What the CPU does not give, as it is defined (BATCH_NORMS), in the types that torch's CUDA device has it in."""
+def norms(sample, result, actual):
+    """What the CPU does not give, as it is defined (NORMS), and what the device gives in the CPU's types."""
     if len(sample.args) == 7 and not sample.args[4]:
         mean, variance, _, _, eps = sample.args[2:]
         result = result[0], mean, (variance + eps).rsqrt(), *result[3:]
     if len(result) != len(actual):
-        return result
-    return [r.to(a.dtype) if r.is_floating_point() else r for r, a in zip(result, actual)]
+        return result, actual
+    return result, [a.to(r.dtype) if a.is_floating_point() else a for r, a in zip(result, actual)]
 
 
 def with_places(sample, at, expected, actual, mode):
@@ -278,8 +277,8 @@ def check(op, dtype, samples, grad):
                 continue
             return "error", n, f"{type(error).__name__}: " + " ".join(str(error).split())[:300]
         n += 1
-        if op.name in BATCH_NORMS and not grad:
-            expected = batch_norm(sample, expected, actual)
+        if op.name in NORMS and not grad:
+            expected, actual = norms(sample, expected, actual)
         if name_of(op) in PLACES and not grad and not sample.kwargs.get("stable"):
             expected = with_places(sample, PLACES[name_of(op)], expected, actual, op.name == "mode")
         if op.name == "argsort" and not sample.kwargs.get("stable"):
