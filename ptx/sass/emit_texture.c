@@ -175,6 +175,7 @@ static void emit_lookup(struct sass_lift *l, const struct lookup *t, const char 
     bool half = sass_mod(l, SASS_F_F16);
     char result[4 * sizeof got[0].s + 8];
     (void)sass_mod(l, SASS_F_EVICT);
+    (void)sass_mod(l, SASS_F_NODEP); /* what helper lanes of a quad, which compute has none of, need not wait for */
     for (unsigned k = 0; k < 4; k++)
         got[k] = sass_temp(l, 't');
     if (half)
@@ -320,6 +321,7 @@ void sass_emit_txq(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "a query that PTX has no word for");
         return;
     }
+    (void)sass_mod(l, SASS_F_NODEP); /* as in emit_lookup */
     handle = own ? handle_in(l, SASS_A, 0) : sass_handle(l, SASS_H);
     level = word_of(l, SASS_A, own);
     for (unsigned k = 0; k < 4; k++) {
