@@ -119,6 +119,11 @@ int ptx_run_int_quotients(struct ptx_pipeline *pipe)
                                                                           : AW_OK;
 }
 
+int ptx_run_scaled(struct ptx_pipeline *pipe)
+{
+    return pipe->lifted || ptx_pass_forced(pipe, PTX_PASS_SCALED) ? ptx_target_scaled(*pipe->module, pipe->diags) : AW_OK;
+}
+
 /* Blocks of a tangled function's part on cards: the AMDGPU backend's passes over a loop take time with the square of its
  * blocks. */
 enum { CARD_PART_BLOCKS = 100 };

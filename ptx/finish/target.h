@@ -64,6 +64,8 @@ void ptx_target_addresses(LLVMModuleRef module);
 int ptx_target_pairs(LLVMModuleRef module, struct aw_buf *diags);
 /* Quotients and remainders of integers that machine code makes in steps (int_quotients.c); likewise. */
 int ptx_target_int_quotients(LLVMModuleRef module, struct aw_buf *diags);
+/* Approximations that machine code scales as they would flush subnormals (scaled.c); likewise. */
+int ptx_target_scaled(LLVMModuleRef module, struct aw_buf *diags);
 /* Only what it does about aw.exit; nothing where no function calls it. */
 int ptx_target_exits(LLVMModuleRef module, struct aw_buf *diags);
 /* Makes plain loads volatile that loops poll which wait for other threads, before anything moves them; see polls.c.  Registers
