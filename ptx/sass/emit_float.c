@@ -472,7 +472,12 @@ void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
     struct sass_operand high = *b; /* an immediate of 64 bits is the high half */
     high.value = (int64_t)((uint64_t)b->value << 32);
     struct sass_text x = from.bits == 64 ? sass_int64(l, b->kind == SASS_IMM ? &high : b) : sass_int(l, b);
-    unsigned shift = sass_mod(l, SASS_F_BYTE) ? 8 * (sass_mod(l, SASS_F_BYTE) - SASS_BYTE_B0) : 0;
+    unsigned part = sass_mod(l, SASS_F_BYTE) ? sass_mod(l, SASS_F_BYTE) - SASS_BYTE_B0 : 0; /* of 16 bits a half */
+    unsigned shift = from.bits * part;
+    if (from.bits < 32 ? shift + from.bits > 32 : part) {
+        sass_fail(l, "a part of a number that is none");
+        return;
+    }
     if (from.bits < 32) {
         struct sass_text part = sass_temp(l, 't');
         sass_step(l, "bfe.%s %s, %s, %u, %u", from.name[0] == 's' ? "s32" : "u32", part.s, x.s, shift, from.bits);

@@ -216,9 +216,11 @@ static void print_operand(const struct sass_insn *insn, const struct sass_operan
         aw_buf_printf(out, "|");
     if (d->half && o->half)
         aw_buf_printf(out, "%s", of_two_halves(insn) ? halves[o->half & 3] : ".H1");
+    unsigned from = insn->mod[SASS_F_FROM];
+    bool of_halves = insn->op == SASS_I2F && (from == SASS_FROM_U16 || from == SASS_FROM_S16);
     if (insn->mod[SASS_F_BYTE] > SASS_BYTE_B0 && (d->slot == SASS_A || (d->slot == SASS_B && insn->op == SASS_I2F)) &&
         (o->kind == SASS_REG || o->kind == SASS_UREG))
-        aw_buf_printf(out, "%s", bytes[insn->mod[SASS_F_BYTE] & 7]);
+        aw_buf_printf(out, "%s", of_halves ? ".H1" : bytes[insn->mod[SASS_F_BYTE] & 7]);
 }
 
 /* Operands that say nothing are left out: PT and RZ written, PT read, numbers that mean all or none. */

@@ -29,6 +29,19 @@ __global__ void byte_sums(int *out, const int *in)
     out[threadIdx.x] = __vsadu4(in[threadIdx.x], in[(threadIdx.x + 1) % N]) + in[(threadIdx.x + 2) % N];
 }
 
+// Bytes and halves of a word, which a conversion takes out of it.
+__global__ void parts_as_floats(double *out, const int *in)
+{
+    int x = in[threadIdx.x], y = in[(threadIdx.x + 1) % N], z = in[(threadIdx.x + 2) % N];
+    double *to = out + 8 * threadIdx.x;
+    to[0] = (float)(x & 0xffff) + (float)((unsigned)x >> 16) * 0.5f;
+    to[1] = (float)(short)y - (float)(short)(y >> 16) * 0.5f;
+    to[2] = (double)((unsigned)z >> 16);
+    to[3] = (double)(short)(x >> 16);
+    for (int k = 0; k < 4; k++)
+        to[4 + k] = (float)(z >> 8 * k & 255);
+}
+
 __global__ void of_three(int *out, const int *in)
 {
     int a = in[threadIdx.x], b = in[(threadIdx.x + 1) % N], c = in[(threadIdx.x + 2) % N];
@@ -180,6 +193,26 @@ static void scales(const int *d_in)
     for (int t = 0; t < N; t++)                                            \
         CHECK_EQ(out[t], by * SMALL(in[t]));
     SCALES(TRY)
+    CHECK(cudaFree(d_out));
+}
+
+static void parts(const int *d_in)
+{
+    double *d_out, out[8 * N];
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    parts_as_floats<<<1, N>>>(d_out, d_in);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        int x = in[t], y = in[(t + 1) % N], z = in[(t + 2) % N];
+        double want[8] = { (float)(x & 0xffff) + (float)((unsigned)x >> 16) * 0.5f,
+                           (float)(short)y - (float)(short)(y >> 16) * 0.5f, (double)((unsigned)z >> 16),
+                           (double)(short)(x >> 16) };
+        for (int k = 0; k < 4; k++)
+            want[4 + k] = z >> 8 * k & 255;
+        for (int k = 0; k < 8; k++)
+            EXPECT(out[8 * t + k] == want[k], "part %d of %d: %g, expected %g", k, t, out[8 * t + k], want[k]);
+    }
     CHECK(cudaFree(d_out));
 }
 
@@ -528,6 +561,7 @@ int main()
     CHECK(cudaMemcpy(d_in, in, sizeof in, cudaMemcpyHostToDevice));
     scales(d_in);
     integers(d_in);
+    parts(d_in);
     handles();
     test_both_signs();
     test_walked(d_in, { { 12, -20, 36 }, 30, 3, 4 });
