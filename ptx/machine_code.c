@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "machine_code.h"
 
+#include <anywarp/started.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -50,6 +51,7 @@ static enum aw_status lift(const struct sass_cubin *cubin, const char *name, str
 {
     uint32_t n = sass_kernel_count(cubin);
     struct aw_buf ptx = { 0 }, error = { 0 };
+    bool starts = sass_starts(cubin);
     if (!reserve(t, (size_t)n + 1))
         return AW_ERR_OUT_OF_MEMORY;
     enum aw_status status = sass_lift_variables(cubin, &ptx, &error);
@@ -63,7 +65,12 @@ static enum aw_status lift(const struct sass_cubin *cubin, const char *name, str
     status = add(t, &ptx, name);
     for (uint32_t k = 0; k < n && status == AW_OK; k++) {
         struct aw_buf text = { 0 }, why = { 0 };
-        status = sass_lift(cubin, k, false, &text, &why);
+        if (starts && sass_kernel_starts(cubin, k)) { /* kernels' addresses are numbers in their own cubin */
+            aw_buf_printf(&why, "it starts kernels, and its machine code is linked with other code");
+            status = AW_ERR_NOT_SUPPORTED;
+        } else {
+            status = sass_lift(cubin, k, false, &text, &why);
+        }
         if (status == AW_ERR_NOT_SUPPORTED || status == AW_ERR_INVALID_IMAGE) {
             text.len = 0;
             status = sass_lift_refused(cubin, k, (struct aw_str){ why.ptr, why.len }, &text);
@@ -140,6 +147,9 @@ static enum aw_status machine_fill(struct ptx_machine *m, const struct aw_text *
         status = sass_lift_variables(m->cubin, &m->variables, &error);
         why = error.ptr ? error.ptr : "its variables cannot be lifted";
     }
+    if (status == AW_OK && sass_starts(m->cubin)) /* where it lies for all of the module's kernels */
+        aw_buf_printf(&m->variables, ".weak .global .align 16 .b64 " AW_STARTS_SYMBOL "[%zu];\n",
+                      sizeof(struct aw_starts_words) / 8);
     if (status != AW_OK && status != AW_ERR_OUT_OF_MEMORY)
         aw_buf_printf(diags, "%s:0:0: error: %s\n", m->name, why);
     aw_buf_fini(&error);

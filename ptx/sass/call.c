@@ -1,5 +1,6 @@
-/* Calls of functions of CUDA's device runtime: arguments lie in R4 and on, each 64-bit one in an even pair, and so does the
- * result.  The address that is called comes out of bank 4, where each symbol has a number; which it is the compiler finds out. */
+/* Calls of functions of CUDA's device runtime: arguments lie in R4 and on, each 64-bit one in an even pair, words of structures
+ * one behind the other, and so does the result.  The address that is called comes out of bank 4, where each symbol has a number;
+ * which it is the compiler finds out. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,40 +9,68 @@
 
 static const struct function {
     const char *name;
-    const char *params; /* 'p' a generic address, 'w' 64 bits, 't' 32 bits */
-    char result;        /* or 0 */
-    bool ends;          /* does not return */
+    struct sass_runtime_function is;
 } functions[] = {
-    { "vprintf", "pp", 't', false },
-    { "__assertfail", "pptpw", 0, true },
-    { "malloc", "w", 'w', false },
-    { "free", "p", 0, false },
-    { "cudaGraphSetConditional", "wt", 0, false },
+    { "vprintf", { "pp", 't', false } },
+    { "__assertfail", { "pptpw", 0, true } },
+    { "malloc", { "w", 'w', false } },
+    { "free", { "p", 0, false } },
+    { "cudaGraphSetConditional", { "wt", 0, false } },
 };
 
-static void call_function(struct sass_lift *l, const struct function *f, uint32_t symbol)
+static const struct sass_runtime_function *function_of(struct aw_str name)
+{
+    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
+        if (aw_str_is(name, functions[k].name))
+            return &functions[k].is;
+    return sass_starter(name);
+}
+
+/* As it is declared; arguments of a call are variables of the same types. */
+static void declare_param(struct aw_buf *out, char type, unsigned k)
+{
+    if (type == 'd')
+        aw_buf_printf(out, ".param .align 4 .b8 a%u[12]", k);
+    else
+        aw_buf_printf(out, ".param .b%d a%u", type == 't' ? 32 : 64, k);
+}
+
+/* Three words from a register on: the argument's name, after they were put there. */
+static unsigned put_three(struct sass_lift *l, unsigned reg, unsigned k)
+{
+    for (unsigned w = 0; w < 3; w++) {
+        struct sass_operand o = { .kind = SASS_REG, .reg = (uint8_t)(reg + w), .regs = 1 };
+        sass_step(l, "st.param.b32 [a%u+%u], %s", k, 4 * w, sass_raw(l, &o).s);
+    }
+    return reg + 3;
+}
+
+static void call_function(struct sass_lift *l, const struct sass_runtime_function *f, uint32_t symbol)
 {
     unsigned reg = 4, n = 0;
     struct sass_text args[8];
+    l->symbols[symbol] = 1;
+    aw_buf_printf(&l->body, "\t{\n");
     for (const char *p = f->params; *p; p++, n++) {
-        bool wide = *p != 't';
+        bool wide = *p == 'w' || *p == 'p';
+        aw_buf_printf(&l->body, "\t");
+        declare_param(&l->body, *p, n);
+        aw_buf_printf(&l->body, ";\n");
+        if (*p == 'd') {
+            reg = put_three(l, reg, n);
+            continue;
+        }
         reg += wide && reg % 2;
         struct sass_operand o = { .kind = SASS_REG, .reg = (uint8_t)reg, .regs = wide ? 2 : 1 };
         args[n] = wide ? sass_raw64(l, &o) : sass_raw(l, &o);
         if (*p == 'p')
             args[n] = sass_generic(l, args[n].s, NULL);
+        sass_step(l, "st.param.b%u [a%u], %s", wide ? 64 : 32, n, args[n].s);
         reg += wide ? 2 : 1;
-    }
-    l->symbols[symbol] = 1;
-    aw_buf_printf(&l->body, "\t{\n");
-    for (unsigned k = 0; k < n; k++) {
-        unsigned bits = f->params[k] == 't' ? 32 : 64;
-        sass_step(l, ".param .b%u a%u", bits, k);
-        sass_step(l, "st.param.b%u [a%u], %s", bits, k, args[k].s);
     }
     if (f->result)
         sass_step(l, ".param .b%d r", f->result == 'w' ? 64 : 32);
-    aw_buf_printf(&l->body, "\tcall.uni %s%s, (", f->result ? "(r), " : "", f->name);
+    aw_buf_printf(&l->body, "\tcall.uni %s%.*s, (", f->result ? "(r), " : "", AW_STR_ARG(l->cubin->symbols[symbol].name));
     for (unsigned k = 0; k < n; k++)
         aw_buf_printf(&l->body, "%sa%u", k ? ", " : "", k);
     aw_buf_printf(&l->body, ");\n");
@@ -61,28 +90,19 @@ static void call_function(struct sass_lift *l, const struct function *f, uint32_
 /* The declaration that a kernel's text needs for a symbol; false when it is no function that we know. */
 bool sass_declare_function(struct aw_str name, struct aw_buf *out)
 {
-    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
-        const struct function *f = &functions[k];
-        if (!aw_str_is(name, f->name))
-            continue;
-        aw_buf_printf(out, ".extern .func ");
-        if (f->result)
-            aw_buf_printf(out, "(.param .b%d r) ", f->result == 'w' ? 64 : 32);
-        aw_buf_printf(out, "%s(", f->name);
-        for (unsigned p = 0; f->params[p]; p++)
-            aw_buf_printf(out, "%s.param .b%d a%u", p ? ", " : "", f->params[p] == 't' ? 32 : 64, p);
-        aw_buf_printf(out, ")%s;\n", f->ends ? " .noreturn" : "");
-        return true;
+    const struct sass_runtime_function *f = function_of(name);
+    if (!f)
+        return false;
+    aw_buf_printf(out, ".extern .func ");
+    if (f->result)
+        aw_buf_printf(out, "(.param .b%d r) ", f->result == 'w' ? 64 : 32);
+    aw_buf_printf(out, "%.*s(", AW_STR_ARG(name));
+    for (unsigned p = 0; f->params[p]; p++) {
+        aw_buf_printf(out, "%s", p ? ", " : "");
+        declare_param(out, f->params[p], p);
     }
-    return false;
-}
-
-static const struct function *function_of(const struct sass_symbol *s)
-{
-    for (size_t k = 0; k < sizeof functions / sizeof *functions; k++)
-        if (aw_str_is(s->name, functions[k].name))
-            return &functions[k];
-    return NULL;
+    aw_buf_printf(out, ")%s;\n", f->ends ? " .noreturn" : "");
+    return true;
 }
 
 static struct sass_text reg(struct sass_lift *l, unsigned number, unsigned words)
@@ -119,7 +139,8 @@ static void call_gradient(struct sass_lift *l, const char *geometry)
 
 static bool is_known(const struct sass_symbol *s)
 {
-    return s->kind == SASS_SYMBOL_NONE && (function_of(s) || gradient_of(s->name));
+    return (s->kind == SASS_SYMBOL_NONE && (function_of(s->name) || gradient_of(s->name))) ||
+           (s->kind == SASS_SYMBOL_FUNCTION && sass_starter(s->name));
 }
 
 bool sass_call_symbol(struct sass_lift *l, uint32_t symbol)
@@ -127,8 +148,8 @@ bool sass_call_symbol(struct sass_lift *l, uint32_t symbol)
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
     if (!is_known(s))
         return false;
-    if (function_of(s))
-        call_function(l, function_of(s), symbol);
+    if (function_of(s->name))
+        call_function(l, function_of(s->name), symbol);
     else
         call_gradient(l, gradient_of(s->name));
     return true;

@@ -472,9 +472,9 @@ void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
     struct sass_operand high = *b; /* an immediate of 64 bits is the high half */
     high.value = (int64_t)((uint64_t)b->value << 32);
     struct sass_text x = from.bits == 64 ? sass_int64(l, b->kind == SASS_IMM ? &high : b) : sass_int(l, b);
-    unsigned part = sass_mod(l, SASS_F_BYTE) ? sass_mod(l, SASS_F_BYTE) - SASS_BYTE_B0 : 0; /* of 16 bits a half */
-    unsigned shift = from.bits * part;
-    if (from.bits < 32 ? shift + from.bits > 32 : part) {
+    unsigned which = sass_mod(l, SASS_F_BYTE) ? sass_mod(l, SASS_F_BYTE) - SASS_BYTE_B0 : 0; /* of 16 bits a half */
+    unsigned shift = from.bits * which;
+    if (from.bits < 32 ? shift + from.bits > 32 : which) {
         sass_fail(l, "a part of a number that is none");
         return;
     }

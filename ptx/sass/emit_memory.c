@@ -401,6 +401,8 @@ static void load_symbol(struct sass_lift *l, const struct sass_insn *i, const st
         const struct sass_reloc *r = sass_reloc_at(&code->bank4_relocs, at + (uint32_t)i->opnd[SASS_A].value);
         if (r && r->kind == SASS_RELOC_ABS64)
             sass_put64(l, SASS_D, sass_symbol_address(l, r->symbol, r->addend).s);
+        else if (r && r->kind == SASS_RELOC_KERNEL64)
+            sass_put64(l, SASS_D, sass_started_address(l, r).s);
         else
             sass_fail(l, "an address that has no symbol");
     } else if (code != l->code || !sass_has_bank4(l->cubin, code)) {

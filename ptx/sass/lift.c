@@ -331,13 +331,20 @@ enum aw_status sass_lift_whole(const struct sass_cubin *cubin, uint32_t index, s
 enum aw_status sass_lift_entries(const struct sass_cubin *cubin, struct aw_buf *ret_ptx)
 {
     sass_head(cubin, ret_ptx);
+    bool starts = sass_starts(cubin);
+    if (starts)
+        sass_starts_declare(ret_ptx);
     for (uint32_t k = 0; k < cubin->n_kernels; k++) {
         struct sass_lift l = { .cubin = cubin, .code = &cubin->kernels[k] };
         entry(&l, ret_ptx);
         if (l.code->frame_size)
             aw_buf_printf(ret_ptx, "\t.local .align 16 .b8 frame[%" PRIu32 "];\n", l.code->frame_size);
+        if (starts)
+            sass_starts_mark(cubin, k, ret_ptx);
         aw_buf_printf(ret_ptx, "\tret;\n}\n");
     }
+    if (starts)
+        sass_starts_addresses(cubin, ret_ptx);
     return ret_ptx->failed ? AW_ERR_OUT_OF_MEMORY : AW_OK;
 }
 

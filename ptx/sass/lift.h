@@ -324,6 +324,8 @@ unsigned sass_symbol_align(const struct sass_cubin *cubin, const struct sass_sym
 struct sass_text sass_bank2_name(const struct sass_cubin *cubin, const struct sass_code *code);
 struct sass_text sass_bank4_name(const struct sass_cubin *cubin, const struct sass_code *code);
 bool sass_has_bank4(const struct sass_cubin *cubin, const struct sass_code *code);
+/* Of the kernel that a relocation is of, for who would start it. */
+struct sass_text sass_started_address(struct sass_lift *l, const struct sass_reloc *r);
 /* What stands for the address of a function. */
 uint64_t sass_function_address(uint32_t symbol);
 
@@ -483,6 +485,24 @@ bool sass_waits_for_operation(const struct sass_lift *l, uint32_t k);
 
 /* May lanes of a warp be at instruction k while others come to it in a later round of a loop? */
 bool sass_comes_in_turn(struct sass_lift *l, uint32_t k);
+
+/* ---- Kernels that start kernels (starts.c) */
+
+/* A function of CUDA's device runtime. */
+struct sass_runtime_function {
+    const char *params; /* 'p' a generic address, 'w' 64 bits, 't' 32 bits, 'd' three words of 32 bits */
+    char result;        /* or 0 */
+    bool ends;          /* does not return */
+};
+
+/* Of a name, one of those that start kernels; NULL. */
+const struct sass_runtime_function *sass_starter(struct aw_str name);
+/* Of a kernel of the cubin; false where the symbol is none. */
+bool sass_kernel_address(const struct sass_cubin *cubin, uint32_t symbol, uint64_t *ret_address);
+/* What the outline's text needs where code of the cubin starts kernels: before them, in one of them, and behind them. */
+void sass_starts_declare(struct aw_buf *out);
+void sass_starts_mark(const struct sass_cubin *cubin, uint32_t index, struct aw_buf *out);
+void sass_starts_addresses(const struct sass_cubin *cubin, struct aw_buf *out);
 
 /* ---- Calls of functions of CUDA's device runtime (call.c); registers hold their arguments. */
 bool sass_declare_function(struct aw_str name, struct aw_buf *out);

@@ -96,6 +96,14 @@ uint64_t sass_function_address(uint32_t symbol)
     return ((uint64_t)SASS_FUNCTION_ADDRESS << 32) + symbol + 1;
 }
 
+struct sass_text sass_started_address(struct sass_lift *l, const struct sass_reloc *r)
+{
+    uint64_t address = 0;
+    if (r->addend || !sass_kernel_address(l->cubin, r->symbol, &address))
+        sass_fail(l, "address of %.*s, which is no kernel", AW_STR_ARG(l->cubin->symbols[r->symbol].name));
+    return sass_format("%" PRIu64, address);
+}
+
 struct sass_text sass_symbol_address(struct sass_lift *l, uint32_t symbol, int64_t addend)
 {
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
@@ -315,14 +323,19 @@ static struct sass_text bank3(struct sass_lift *l, uint32_t at)
     return t;
 }
 
+static struct sass_text address_in_bank4(struct sass_lift *l, const struct sass_reloc *r)
+{
+    return r->kind == SASS_RELOC_KERNEL64 ? sass_started_address(l, r) : sass_symbol_address(l, r->symbol, r->addend);
+}
+
 static struct sass_text bank4(struct sass_lift *l, uint32_t at)
 {
     const struct sass_reloc *r = sass_reloc_at(&here(l)->bank4_relocs, at & ~7u);
-    if (!r || r->kind != SASS_RELOC_ABS64) {
+    if (!r || (r->kind != SASS_RELOC_ABS64 && r->kind != SASS_RELOC_KERNEL64)) {
         sass_fail(l, "constant c[0x4][0x%x], which no symbol is for", at);
         return (struct sass_text){ "0" };
     }
-    struct sass_text w = sass_symbol_address(l, r->symbol, r->addend), lo, hi;
+    struct sass_text w = address_in_bank4(l, r), lo, hi;
     sass_split(l, w.s, &lo, &hi);
     return at & 4 ? hi : lo;
 }
@@ -357,6 +370,13 @@ static struct sass_text relocated(struct sass_lift *l, const struct sass_reloc *
     int64_t addend = r->addend + more;
     uint32_t place;
     l->relocated = true;
+    if (r->kind == SASS_RELOC_KERNEL32_LO || r->kind == SASS_RELOC_KERNEL32_HI) {
+        struct sass_text w = sass_started_address(l, r), lo, hi;
+        if (more)
+            sass_fail(l, "a place in a kernel that would be started");
+        sass_split(l, w.s, &lo, &hi);
+        return r->kind == SASS_RELOC_KERNEL32_LO ? lo : hi;
+    }
     if (!low && r->kind != SASS_RELOC_ABS32_HI) {
         sass_fail(l, "relocation %" PRIu32, r->type);
         return (struct sass_text){ "0" };
@@ -499,8 +519,8 @@ static struct sass_text words(struct sass_lift *l, const struct sass_operand *o)
     }
     if (o->kind == SASS_CONST && o->bank == 4) {
         const struct sass_reloc *r = sass_reloc_at(&here(l)->bank4_relocs, (uint32_t)o->value);
-        if (r && r->kind == SASS_RELOC_ABS64)
-            return sass_symbol_address(l, r->symbol, r->addend);
+        if (r && (r->kind == SASS_RELOC_ABS64 || r->kind == SASS_RELOC_KERNEL64))
+            return address_in_bank4(l, r);
     }
     if (o->kind == SASS_IMM)
         return sass_format("%" PRIu64, (uint64_t)o->value);

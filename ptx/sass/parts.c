@@ -12,9 +12,10 @@ static const struct sass_code *function_of(const struct sass_cubin *cubin, uint3
     return NULL;
 }
 
+/* Those that start kernels are replaced, wherever they are. */
 static bool is_function(const struct sass_cubin *cubin, uint32_t symbol)
 {
-    return cubin->symbols[symbol].kind == SASS_SYMBOL_FUNCTION;
+    return cubin->symbols[symbol].kind == SASS_SYMBOL_FUNCTION && !sass_starter(cubin->symbols[symbol].name);
 }
 
 static void include(struct sass_lift *l, const struct sass_code *code)
@@ -52,7 +53,8 @@ static void include_called(struct sass_lift *l, const struct sass_code *code, bo
 {
     for (uint32_t j = 0; j < code->relocs.n; j++) {
         const struct sass_reloc *r = &code->relocs.at[j];
-        const struct sass_code *to = r->kind == SASS_RELOC_CODE ? function_of(l->cubin, r->symbol) : NULL;
+        bool called = r->kind == SASS_RELOC_CODE && is_function(l->cubin, r->symbol);
+        const struct sass_code *to = called ? function_of(l->cubin, r->symbol) : NULL;
         if (to)
             include(l, to);
     }

@@ -43,6 +43,11 @@ void sass_kernel_info(const struct sass_cubin *cubin, uint32_t index, struct sas
 /* UINT32_MAX when there is no such kernel. */
 uint32_t sass_kernel_find(const struct sass_cubin *cubin, struct aw_str name);
 
+/* Has the cubin functions of CUDA's device runtime by which kernels start kernels?  And may this kernel call them: then its text
+ * is for a module of this cubin alone, and calls functions of these names. */
+bool sass_starts(const struct sass_cubin *cubin);
+bool sass_kernel_starts(const struct sass_cubin *cubin, uint32_t index);
+
 /* Appends a whole PTX module (.version, .target, .address_size; declarations of the variables and functions that the kernel uses;
  * one .entry) to *ret_ptx, with .loc where the cubin has a line table; with `places` everywhere: else places in the code
  * (AW_LINES_OF_CODE).  Variables are `.extern`: sass_lift_variables defines them, once for all kernels of a cubin.  AW_OK;

@@ -73,11 +73,11 @@ static bool words(const struct sass_cubin *cubin, const struct sass_section *sec
             continue;
         }
         const struct sass_symbol *to = &cubin->symbols[r->symbol];
-        /* No lifted kernel starts another one, so of kernels any number will do. */
-        bool function = (r->kind == SASS_RELOC_ABS64 && to->kind == SASS_SYMBOL_FUNCTION) ||
-                        (r->kind == SASS_RELOC_KERNEL64 && to->kind == SASS_SYMBOL_KERNEL);
+        uint64_t address = sass_function_address(r->symbol);
+        bool function = r->kind == SASS_RELOC_KERNEL64 ? sass_kernel_address(cubin, r->symbol, &address)
+                                                       : r->kind == SASS_RELOC_ABS64 && to->kind == SASS_SYMBOL_FUNCTION;
         if (function && !r->addend && !v) {
-            aw_buf_printf(out, "%" PRIu64, sass_function_address(r->symbol));
+            aw_buf_printf(out, "%" PRIu64, address);
             continue;
         }
         if (r->kind != SASS_RELOC_ABS64 || (to->kind != SASS_SYMBOL_GLOBAL && to->kind != SASS_SYMBOL_CONSTANT)) {

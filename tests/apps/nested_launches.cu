@@ -1,11 +1,10 @@
 // Kernels that start kernels (dynamic parallelism): a sort that starts itself for its halves, a tree, streams and events of the
 // device, copies and fills, parameters of many sizes, tails that start the next round, printf and dynamic shared memory in
 // started kernels, shapes that are none, the deepest grid, thousands from one grid, from several streams at once, in a graph,
-// from a stream of launches that nobody waits for, and a kernel of another source.
+// from a stream of launches that nobody waits for, a kernel of another source, and those that tables have.
 // needs: -rdc=true
 // link: -lcudadevrt
 // sources: nested_launches_other.cu
-// not-lifted: the functions that start kernels are calls of NVIDIA's driver in machine code
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 
@@ -161,6 +160,18 @@ __global__ void deep(int *x, int depth)
 
 /* ---- Many. */
 __global__ void add_at(int *x, int i, int v) { atomicAdd(x + i, v); }
+/* Which kernel is started stands in memory. */
+typedef void (*Kernel)(int *, int, int);
+__device__ Kernel in_memory[] = { set, add_at };
+__constant__ Kernel in_constants[] = { add_at, set };
+__global__ void by_table(int *x)
+{
+    for (int k = 0; k < 2; k++) {
+        in_memory[k]<<<1, 1>>>(x, 2 * k, 5);
+        in_constants[k]<<<1, 1>>>(x, 2 * k + 1, 5);
+    }
+}
+
 __global__ void many(int *x, int v)
 {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -231,6 +242,14 @@ int main()
     CHECK_LAUNCH();
     CHECK(cudaMemcpy(got, x, 2 * sizeof *got, cudaMemcpyDeviceToHost));
     EXPECT(got[0] == 24 && got[1] == cudaErrorLaunchMaxDepthExceeded, "deep: %d, error %d", got[0], got[1]);
+
+    CHECK(cudaMemset(x, 0, sizeof got));
+    by_table<<<1, 1>>>(x);
+    by_table<<<1, 1>>>(x);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(got, x, sizeof got, cudaMemcpyDeviceToHost));
+    for (int i = 0; i < 4; i++)
+        EXPECT(got[i] == (i == 0 || i == 3 ? 5 : 10), "by table: %d is %d", i, got[i]);
 
     CHECK(cudaMemset(x, 0, sizeof got));
     many<<<8, 128>>>(x, 3);
