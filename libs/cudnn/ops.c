@@ -172,6 +172,15 @@ cudnnStatus_t awcudnn_cudnnActivationForward(cudnnHandle_t handle, cudnnActivati
     return AW_DNN_RUN(handle, aw_dnn_pointwise, p, AW_DNN_MADE(y_desc, y, p.beta), AW_DNN_GIVEN(x_desc, x));
 }
 
+/* A number as a tensor holds it. */
+static double held(const struct aw_dnn_shape *s, double value)
+{
+    double room = 0;
+    struct aw_dnn_view v = { *s, &room };
+    aw_dnn_put(&v, 0, value);
+    return aw_dnn_get(&v, 0);
+}
+
 cudnnStatus_t awcudnn_cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescriptor_t activation, const void *alpha,
                                               cudnnTensorDescriptor_t y_desc, const void *y, cudnnTensorDescriptor_t dy_desc,
                                               const void *dy, cudnnTensorDescriptor_t x_desc, const void *x, const void *beta,
@@ -190,6 +199,8 @@ cudnnStatus_t awcudnn_cudnnActivationBackward(cudnnHandle_t handle, cudnnActivat
     p.beta = aw_dnn_scale(beta, dy_desc->s.type);
     if (by_dy)
         return AW_DNN_RUN(handle, aw_dnn_pointwise, p, AW_DNN_MADE(dx_desc, dx, p.beta), AW_DNN_GIVEN(dy_desc, dy));
+    if (activation->mode == CUDNN_ACTIVATION_CLIPPED_RELU)
+        p.upper = held(&y_desc->s, p.upper); /* what was clipped is that, which may be less than the bound */
     return AW_DNN_RUN(handle, aw_dnn_pointwise, p, AW_DNN_MADE(dx_desc, dx, p.beta),
                       AW_DNN_GIVEN(by_x ? x_desc : y_desc, by_x ? x : y), AW_DNN_GIVEN(dy_desc, dy));
 }

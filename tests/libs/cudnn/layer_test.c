@@ -302,22 +302,22 @@ static double act(int mode, double x)
     case CUDNN_ACTIVATION_SIGMOID: return sigmoid(x);
     case CUDNN_ACTIVATION_RELU: return x > 0 ? x : 0;
     case CUDNN_ACTIVATION_TANH: return tanh(x);
-    case CUDNN_ACTIVATION_CLIPPED_RELU: return x < 0 ? 0 : x > 1.2 ? 1.2 : x;
-    case CUDNN_ACTIVATION_ELU: return x > 0 ? x : 1.2 * (exp(x) - 1);
+    case CUDNN_ACTIVATION_CLIPPED_RELU: return x < 0 ? 0 : x > 1.3 ? 1.3 : x;
+    case CUDNN_ACTIVATION_ELU: return x > 0 ? x : 1.3 * (exp(x) - 1);
     default: return x * sigmoid(x);
     }
 }
 
-static void activation(int mode)
+static void activation(int mode, int type)
 {
     static const int dim[] = { 2, 3, 4, 5 };
     cudnnActivationDescriptor_t d;
     char what[40];
-    struct tensor x = tensor_make(CUDNN_DATA_FLOAT, ROWS, 4, dim), y = tensor_make(CUDNN_DATA_FLOAT, GAPS, 4, dim);
-    struct tensor dy = tensor_make(CUDNN_DATA_FLOAT, CHANNELS_LAST, 4, dim), dx = tensor_make(CUDNN_DATA_FLOAT, ROWS, 4, dim);
-    snprintf(what, sizeof what, "activation %d", mode);
+    struct tensor x = tensor_make(type, ROWS, 4, dim), y = tensor_make(type, GAPS, 4, dim);
+    struct tensor dy = tensor_make(type, CHANNELS_LAST, 4, dim), dx = tensor_make(type, ROWS, 4, dim);
+    snprintf(what, sizeof what, "activation %d of type %d", mode, type);
     cudnnCreateActivationDescriptor(&d);
-    cudnnSetActivationDescriptor(d, mode, CUDNN_PROPAGATE_NAN, 1.2);
+    cudnnSetActivationDescriptor(d, mode, CUDNN_PROPAGATE_NAN, 1.3); /* no type holds 1.3, and half and float less */
     float one = 1, zero = 0, two = 2;
     for (long i = 0; i < x.count; i++)
         x.want[i] += 0.01; /* no derivative at a corner */
@@ -616,7 +616,7 @@ int main(int argc, char **argv)
             softmax(algo, mode, algo);
     for (int mode = 0; mode <= CUDNN_ACTIVATION_SWISH; mode++)
         if (mode != CUDNN_ACTIVATION_IDENTITY)
-            activation(mode);
+            activation(mode, CUDNN_DATA_FLOAT), activation(mode, CUDNN_DATA_HALF);
     tensor_operations();
     for (int op = 0; op <= CUDNN_REDUCE_TENSOR_MUL_NO_ZEROS; op++)
         for (unsigned over = quick ? 5 : 0; over < 16; over += quick ? 20 : 1)
