@@ -15,6 +15,12 @@ enum { A, W, INFO, B };
 /* Numbers. */
 enum { MODE, UPLO, N, LDA, LDB, TYPE, RANGE, IL, IU, WIDE };
 
+/* The job, where a residual is told. */
+struct eigen_call {
+    struct aw_solver_call c;
+    struct aw_solver_report *report; /* owned, or NULL */
+};
+
 /* The workspaces of a function in LAPACK: what it asks for. */
 struct space {
     void *work, *rwork;
@@ -122,18 +128,90 @@ static int some(struct aw_solver_call *c, void *a, void *b, void *w, int *ret_fo
     return info;
 }
 
+/* ---- The residual: of the matrix M that A is, or that it and B's factor make of the problem, and the vectors of M. */
+
+/* The stored triangle, without gaps; the other one is made of it. */
+static void triangle_copy(const struct aw_solver_call *c, const char *a, char *to)
+{
+    size_t size = aw_lapack_size(c->t);
+    for (int64_t j = 0; j < c->n[N]; j++)
+        memcpy(to + (size_t)(j * c->n[N]) * size, a + (size_t)(j * c->n[LDA]) * size, (size_t)c->n[N] * size);
+}
+
+static void triangle_mirror(const struct aw_solver_call *c, char *m)
+{
+    size_t size = aw_lapack_size(c->t), half = size / 2;
+    bool upper = c->n[UPLO] == CUBLAS_FILL_MODE_UPPER;
+    int64_t n = c->n[N];
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j; i < n; i++) {
+            char *low = m + (size_t)(i + j * n) * size, *high = m + (size_t)(j + i * n) * size, *to = upper ? low : high;
+            memcpy(to, upper ? high : low, size);
+            /* What is imaginary on the diagonal counts as nothing. */
+            if (c->t == 'c')
+                *(float *)(to + half) = i == j ? 0 : -*(float *)(to + half);
+            else if (c->t == 'z')
+                *(double *)(to + half) = i == j ? 0 : -*(double *)(to + half);
+        }
+}
+
+/* `m` has A and becomes M; `y`, which has the problem's vectors, gets those of M. */
+static int reduce(const struct aw_solver_call *c, void *m, const void *b, void *y)
+{
+    char uplo = c->n[UPLO] == CUBLAS_FILL_MODE_UPPER ? 'U' : 'L';
+    const float one_f[2] = { 1 };
+    const double one_d[2] = { 1 };
+    int n = (int)c->n[N], ldb = (int)c->n[LDB], type = (int)c->n[TYPE], info = 0;
+    bool solve = type == CUSOLVER_EIG_TYPE_3;
+    char op = (uplo == 'U') == solve ? 'C' : 'N'; /* L^H or U; of type 3 the inverse of L or U^H */
+    aw_lapack(c->t, "sygst|hegst")(&type, &uplo, &n, m, &n, b, &ldb, &info, AW_ENDS);
+    aw_lapack(c->t, solve ? "trsm" : "trmm")("L", &uplo, &op, "N", &n, &n, aw_solver_real_size(c->t) == 4 ? (void *)one_f : one_d,
+                                             b, &ldb, y, &n, AW_ENDS, (size_t)1);
+    return info;
+}
+
+/* `m` has A as it was; a, b and w what the solver left. */
+static double residual(const struct aw_solver_call *c, char *m, const char *a, const void *b, const void *w)
+{
+    int n = (int)c->n[N];
+    char *y = aw_solver_work(c, (int64_t)n * n, aw_lapack_size(c->t));
+    double norm = NAN;
+    if (m && y) {
+        triangle_copy(c, a, y);
+        if (!b || reduce(c, m, b, y) == 0) {
+            triangle_mirror(c, m);
+            norm = aw_solver_residual(c, m, n, n, n, y, n, w, y, n, true);
+        }
+    }
+    free(y);
+    return norm;
+}
+
 static void run(struct aw_solver_call *c)
 {
     size_t size = aw_lapack_size(c->t), real = aw_solver_real_size(c->t);
     int found = (int)c->n[N];
     for (int64_t i = 0; i < c->batch; i++) {
         char *a = (char *)c->a[A] + (size_t)(i * c->n[N] * c->n[LDA]) * size, *w = (char *)c->a[W] + (size_t)(i * c->n[N]) * real;
-        ((int *)c->a[INFO])[i] = c->n[RANGE] ? some(c, a, c->a[B], w, &found) : all(c, a, c->a[B], w);
+        struct aw_solver_report *report = ((struct eigen_call *)c)->report;
+        char *m = report && c->n[MODE] && c->n[N] ? aw_solver_work(c, c->n[N] * c->n[N], size) : NULL;
+        if (m)
+            triangle_copy(c, a, m);
+        int info = c->n[RANGE] ? some(c, a, c->a[B], w, &found) : all(c, a, c->a[B], w);
+        ((int *)c->a[INFO])[i] = info;
+        if (m && info == 0)
+            aw_solver_report_put(report, residual(c, m, a, c->a[B], w));
+        free(m);
     }
     if (c->host && c->n[WIDE])
         *(int64_t *)c->host = found;
     else if (c->host)
         *(int *)c->host = found;
+}
+
+static void forget(struct aw_lib_job *job)
+{
+    aw_solver_report_drop(((struct eigen_call *)job)->report);
 }
 
 static bool valid(const struct aw_solver_eigen *e)
@@ -152,31 +230,35 @@ static bool valid(const struct aw_solver_eigen *e)
 
 cusolverStatus_t aw_solver_eigen(cusolverDnHandle_t h, const struct aw_solver_eigen *e)
 {
-    struct aw_solver_call c;
+    struct eigen_call call;
+    struct aw_solver_call *c = &call.c;
     bool host = e->found || e->found64, some_of = e->range > CUSOLVER_EIG_RANGE_ALL;
     cusolverStatus_t status = aw_solver_handle_check(h);
     if (status != CUSOLVER_STATUS_SUCCESS)
         return status;
     if (!valid(e) || (e->n && (!e->a || !e->w)) || !e->info || (e->range && !host))
         return INVALID;
-    status = aw_solver_begin(&c, e->name, e->t, "syevd|heevd", run);
+    status = aw_solver_begin(c, e->name, e->t, "syevd|heevd", run);
     if (status != CUSOLVER_STATUS_SUCCESS || e->batch == 0)
         return status;
     const int64_t numbers[] = {
         e->mode, e->uplo,           e->n, e->lda, e->ldb, e->type, some_of ? e->range - CUSOLVER_EIG_RANGE_ALL : 0, e->il,
         e->iu,   e->found64 != NULL
     };
-    memcpy(c.n, numbers, sizeof numbers);
-    c.bounds[0] = e->vl, c.bounds[1] = e->vu;
-    c.host = e->found64 ? (void *)e->found64 : (void *)e->found;
-    c.batch = e->batch;
-    aw_solver_matrix(&c, A, e->a, e->n, e->n, e->lda, e->lda * e->n, IN_OUT);
-    aw_solver_array(&c, W, e->w, e->n, aw_solver_real_size(e->t), e->n, OUT);
-    c.batch = 1;
-    aw_solver_array(&c, INFO, e->info, e->batch, sizeof *e->info, 0, OUT);
-    aw_solver_matrix(&c, B, e->b, e->n, e->n, e->ldb, 0, IN_OUT);
-    c.batch = e->batch;
-    return aw_solver_submit(&c, h, host);
+    memcpy(c->n, numbers, sizeof numbers);
+    c->bounds[0] = e->vl, c->bounds[1] = e->vu;
+    c->host = e->found64 ? (void *)e->found64 : (void *)e->found;
+    c->batch = e->batch;
+    aw_solver_matrix(c, A, e->a, e->n, e->n, e->lda, e->lda * e->n, IN_OUT);
+    aw_solver_array(c, W, e->w, e->n, aw_solver_real_size(e->t), e->n, OUT);
+    c->batch = 1;
+    aw_solver_array(c, INFO, e->info, e->batch, sizeof *e->info, 0, OUT);
+    aw_solver_matrix(c, B, e->b, e->n, e->n, e->ldb, 0, IN_OUT);
+    c->batch = e->batch;
+    c->job.size = sizeof call;
+    c->job.forget = forget;
+    call.report = aw_solver_report_take(e->settings);
+    return aw_solver_submit(c, h, host);
 }
 
 /* ---- The interface of each type.  ev: syev or heev; gv: sygv or hegv. */
@@ -201,8 +283,8 @@ cusolverStatus_t aw_solver_eigen(cusolverDnHandle_t h, const struct aw_solver_ei
     cusolverStatus_t awcusolver_cusolverDn##L##ev##j(HEAD, T *a, int lda, R *w, T *work, int lwork, int *info,                  \
                                                      syevjInfo_t params)                                                        \
     {                                                                                                                           \
-        return aw_solver_eigen(h,                                                                                               \
-                               &(struct aw_solver_eigen){ "cusolverDn" #L#ev "j", letter, mode, uplo, n, a, lda, w, info, 1 }); \
+        return aw_solver_eigen(h, &(struct aw_solver_eigen){ "cusolverDn" #L#ev "j", letter, mode, uplo, n, a, lda, w, info, 1, \
+                                                             .settings = params ? &params->settings : NULL });                  \
     }                                                                                                                           \
     cusolverStatus_t awcusolver_cusolverDn##L##ev##j_bufferSize(HEAD, const T *a, int lda, const R *w, int *lwork,              \
                                                                 syevjInfo_t params)                                             \
@@ -253,8 +335,9 @@ EIGEN(Z, 'z', cuDoubleComplex, double, heev)
     cusolverStatus_t awcusolver_cusolverDn##L##gv##j(GHEAD, T *a, int lda, T *b, int ldb, R *w, T *work, int lwork, int *info,   \
                                                      syevjInfo_t params)                                                         \
     {                                                                                                                            \
-        return b ? aw_solver_eigen(h, &(struct aw_solver_eigen){ "cusolverDn" #L#gv "j", letter, mode, uplo, n, a, lda, w, info, \
-                                                                 1, type, b, ldb })                                              \
+        return b ? aw_solver_eigen(h,                                                                                            \
+                                   &(struct aw_solver_eigen){ "cusolverDn" #L#gv "j", letter, mode, uplo, n, a, lda, w, info, 1, \
+                                                              type, b, ldb, .settings = params ? &params->settings : NULL })     \
                  : INVALID;                                                                                                      \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gv##j_bufferSize(GHEAD, const T *a, int lda, const T *b, int ldb, const R *w,     \

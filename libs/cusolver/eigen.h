@@ -3,7 +3,7 @@
 #ifndef AW_LIBS_CUSOLVER_EIGEN_H
 #define AW_LIBS_CUSOLVER_EIGEN_H
 
-#include "call.h"
+#include "jacobi.h"
 
 /* A problem of eigenvalues of a symmetric or Hermitian matrix, whose vectors take the matrix's place. */
 struct aw_solver_eigen {
@@ -28,6 +28,7 @@ struct aw_solver_eigen {
     int64_t il, iu;
     int *found;
     int64_t *found64;
+    struct aw_solver_jacobi *settings; /* where the residual is told, or NULL */
 };
 /* Checks and submits.  The handle is checked here. */
 cusolverStatus_t aw_solver_eigen(cusolverDnHandle_t h, const struct aw_solver_eigen *e);
@@ -51,6 +52,7 @@ struct aw_solver_svd {
     double *residual; /* of each item on the host, or NULL */
     int64_t batch;
     bool keeps_a; /* the matrix is read alone */
+    struct aw_solver_jacobi *settings; /* where the residual is told, or NULL */
 };
 cusolverStatus_t aw_solver_svd(cusolverDnHandle_t h, const struct aw_solver_svd *p);
 /* gesvd of any width, of type `t` and with LAPACK's letters as jobs, small ones too; CUSOLVER_STATUS_INVALID_VALUE for a matrix

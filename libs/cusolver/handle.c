@@ -1,4 +1,4 @@
-/* Handles of cuSOLVER's dense part, their settings, and the parameters of Jacobi's methods. */
+/* Handles of cuSOLVER's dense part and their settings. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
@@ -95,57 +95,3 @@ cusolverStatus_t awcusolver_cusolverDnSetAdvOptions(cusolverDnParams_t params, c
     params->algorithm[function] = algorithm;
     return CUSOLVER_STATUS_SUCCESS;
 }
-
-/* ---- Jacobi's methods.  What is asked of them is kept; the method is a direct one, at least as exact, and makes no sweeps. */
-
-#define JACOBI(kind, Kind, struct_name)                                                                                 \
-    struct struct_name {                                                                                                \
-        double tolerance;                                                                                               \
-        int max_sweeps, sort;                                                                                           \
-    };                                                                                                                  \
-    cusolverStatus_t awcusolver_cusolverDnCreate##Kind##Info(kind##Info_t *info)                                        \
-    {                                                                                                                   \
-        struct struct_name *i = info ? malloc(sizeof *i) : NULL;                                                        \
-        if (!i)                                                                                                         \
-            return info ? CUSOLVER_STATUS_ALLOC_FAILED : INVALID;                                                       \
-        *i = (struct struct_name){ .max_sweeps = 100, .sort = 1 };                                                      \
-        *info = i;                                                                                                      \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                 \
-    }                                                                                                                   \
-    cusolverStatus_t awcusolver_cusolverDnDestroy##Kind##Info(kind##Info_t info)                                        \
-    {                                                                                                                   \
-        free(info);                                                                                                     \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                 \
-    }                                                                                                                   \
-    cusolverStatus_t awcusolver_cusolverDnX##kind##SetTolerance(kind##Info_t info, double tolerance)                    \
-    {                                                                                                                   \
-        if (!info)                                                                                                      \
-            return INVALID;                                                                                             \
-        info->tolerance = tolerance;                                                                                    \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                 \
-    }                                                                                                                   \
-    cusolverStatus_t awcusolver_cusolverDnX##kind##SetMaxSweeps(kind##Info_t info, int max)                             \
-    {                                                                                                                   \
-        if (!info)                                                                                                      \
-            return INVALID;                                                                                             \
-        info->max_sweeps = max;                                                                                         \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                 \
-    }                                                                                                                   \
-    cusolverStatus_t awcusolver_cusolverDnX##kind##SetSortEig(kind##Info_t info, int sort)                              \
-    {                                                                                                                   \
-        if (!info)                                                                                                      \
-            return INVALID;                                                                                             \
-        info->sort = sort;                                                                                              \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                 \
-    }                                                                                                                   \
-    cusolverStatus_t awcusolver_cusolverDnX##kind##GetSweeps(cusolverDnHandle_t handle, kind##Info_t info, int *sweeps) \
-    {                                                                                                                   \
-        cusolverStatus_t status = aw_solver_handle_check(handle);                                                       \
-        if (status == CUSOLVER_STATUS_SUCCESS && (!info || !sweeps))                                                    \
-            status = INVALID;                                                                                           \
-        if (status == CUSOLVER_STATUS_SUCCESS)                                                                          \
-            *sweeps = 0;                                                                                                \
-        return status;                                                                                                  \
-    }
-JACOBI(syevj, Syevj, syevjInfo)
-JACOBI(gesvdj, Gesvdj, gesvdjInfo)

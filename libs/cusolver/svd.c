@@ -17,6 +17,7 @@ enum { A, S, U, V, INFO };
 struct svd_call {
     struct aw_solver_call c;
     struct aw_solver_svd p;
+    struct aw_solver_report *report; /* owned, or NULL */
 };
 
 /* What LAPACK wrote of one item. */
@@ -90,19 +91,17 @@ static void copy_out(const struct aw_solver_svd *p, char t, const struct item *x
 }
 
 /* Frobenius norm of A - U S V^H, of which x has U and V^H. */
-static double residual(const struct aw_solver_svd *p, char t, const void *a, const struct item *x, int64_t rank)
+static double residual(const struct aw_solver_call *c, const struct aw_solver_svd *p, const char *a, const struct item *x,
+                       int64_t rank)
 {
-    char real = aw_solver_real_size(t) == 4 ? 's' : 'd';
-    double sum = 0;
-    for (int64_t j = 0; j < p->n; j++)
-        for (int64_t i = 0; i < p->m; i++) {
-            double _Complex r = aw_solver_value(t, a, i + j * p->lda);
-            for (int64_t k = 0; k < rank; k++)
-                r -= aw_solver_value(t, x->u, i + k * x->ldu) * aw_solver_real_of(real, x->s, k) *
-                     aw_solver_value(t, x->v, k + j * x->ldv);
-            sum += creal(r) * creal(r) + cimag(r) * cimag(r);
-        }
-    return sqrt(sum);
+    size_t size = aw_lapack_size(c->t);
+    char *r = aw_solver_work(c, p->m * p->n, size);
+    for (int64_t j = 0; r && j < p->n; j++)
+        memcpy(r + (size_t)(j * p->m) * size, a + (size_t)(j * p->lda) * size, (size_t)p->m * size);
+    double norm = r ? aw_solver_residual(c, r, (int)p->m, (int)p->n, (int)rank, x->u, (int)x->ldu, x->s, x->v, (int)x->ldv, false)
+                    : NAN;
+    free(r);
+    return norm;
 }
 
 /* One item by way of memory beside the program's, as V is to be transposed, cut, or A kept. */
@@ -127,7 +126,7 @@ static int aside(struct svd_call *d, char *a, char *s, char *u, char *v, double 
         copy_out(p, c->t, &x, u, v, p->rank ? least(rank, cols_u) : cols_u, p->rank ? least(rank, rows_v) : rows_v);
     }
     if (info == 0 && ret_residual)
-        *ret_residual = cols_u && rows_v ? residual(p, c->t, a, &x, rank) : NAN;
+        *ret_residual = cols_u && rows_v ? residual(c, p, a, &x, rank) : NAN;
     free(x.a);
     free(x.s);
     free(x.u);
@@ -144,9 +143,10 @@ static void run(struct aw_solver_call *c)
     for (int64_t i = 0; i < c->batch; i++) {
         char *a = (char *)c->a[A] + (size_t)(i * p->stride_a) * size, *s = (char *)c->a[S] + (size_t)(i * p->stride_s) * real;
         char *u = (char *)c->a[U] + (size_t)(i * p->stride_u) * size, *v = (char *)c->a[V] + (size_t)(i * p->stride_v) * size;
+        double left = NAN;
         int info;
         if (p->vectors_v || p->keeps_a || p->rank)
-            info = aside(d, a, s, u, v, p->residual ? p->residual + i : NULL);
+            info = aside(d, a, s, u, v, p->residual ? p->residual + i : d->report ? &left : NULL);
         else
             info = compute(c, p, &(struct item){ a, s, u, v, p->ldu, p->ldv });
         /* LAPACK counts a NaN among wrong arguments: it is a matrix whose values are not found. */
@@ -155,7 +155,14 @@ static void run(struct aw_solver_call *c)
             memset(s, 0xff, (size_t)(p->rank ? p->rank : few) * real);
         }
         ((int *)c->a[INFO])[i] = info;
+        if (d->report)
+            aw_solver_report_put(d->report, left);
     }
+}
+
+static void forget(struct aw_lib_job *job)
+{
+    aw_solver_report_drop(((struct svd_call *)job)->report);
 }
 
 static bool job_valid(signed char job)
@@ -182,7 +189,9 @@ cusolverStatus_t aw_solver_svd(cusolverDnHandle_t h, const struct aw_solver_svd 
     if (status != CUSOLVER_STATUS_SUCCESS || p->batch == 0)
         return status;
     d.c.job.size = sizeof d;
+    d.c.job.forget = forget;
     d.p = *p;
+    d.report = aw_solver_report_take(p->settings);
     d.c.batch = p->batch;
     int64_t u = p->rank ? least(p->rank, cols_u) : cols_u, v = p->rank ? least(p->rank, rows_v) : rows_v;
     aw_solver_matrix(&d.c, A, p->a, p->m, p->n, p->lda, p->stride_a, p->keeps_a ? IN : IN_OUT);
@@ -203,7 +212,8 @@ static signed char upper(signed char job)
 }
 
 static cusolverStatus_t jacobi(cusolverDnHandle_t h, const char *name, char t, cusolverEigMode_t mode, bool economic, int m,
-                               int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, int *info, int batch)
+                               int n, void *a, int lda, void *s, void *u, int ldu, void *v, int ldv, int *info, int batch,
+                               struct gesvdjInfo *params)
 {
     int64_t few = least(m, n), cols = economic ? few : m, rows = economic ? few : n;
     signed char job = mode == CUSOLVER_EIG_MODE_NOVECTOR ? 'N' : economic ? 'S' : 'A';
@@ -211,7 +221,8 @@ static cusolverStatus_t jacobi(cusolverDnHandle_t h, const char *name, char t, c
         return aw_solver_handle_check(h) == CUSOLVER_STATUS_SUCCESS ? INVALID : CUSOLVER_STATUS_NOT_INITIALIZED;
     return aw_solver_svd(h, &(struct aw_solver_svd){
                                 name,       t, job, job,        m,    n,    0,    a,     lda,  (int64_t)lda * n, s, few, u, ldu,
-                                ldu * cols, v, ldv, ldv * rows, true, info, NULL, batch, false });
+                                ldu * cols, v, ldv, ldv * rows, true, info, NULL, batch, false,
+                                params ? &params->settings : NULL });
 }
 
 static bool jacobi_valid(cusolverEigMode_t mode, int m, int n)
@@ -252,7 +263,7 @@ cusolverStatus_t aw_solver_gesvd(cusolverDnHandle_t h, const char *name, char t,
     cusolverStatus_t awcusolver_cusolverDn##L##gesvdj(JHEAD, int econ, int m, int n, T *a, int lda, R *s, T *u, int ldu, T *v,   \
                                                       int ldv, T *work, int lwork, int *info, gesvdjInfo_t params)               \
     {                                                                                                                            \
-        return jacobi(h, "cusolverDn" #L "gesvdj", t, mode, econ != 0, m, n, a, lda, s, u, ldu, v, ldv, info, 1);                \
+        return jacobi(h, "cusolverDn" #L "gesvdj", t, mode, econ != 0, m, n, a, lda, s, u, ldu, v, ldv, info, 1, params);        \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gesvdj_bufferSize(JHEAD, int econ, int m, int n, const T *a, int lda, const R *s, \
                                                                  const T *u, int ldu, const T *v, int ldv, int *lwork,           \
@@ -266,7 +277,7 @@ cusolverStatus_t aw_solver_gesvd(cusolverDnHandle_t h, const char *name, char t,
     {                                                                                                                            \
         if (aw_solver_handle_check(h) == CUSOLVER_STATUS_SUCCESS && !small(m, n))                                                \
             return INVALID;                                                                                                      \
-        return jacobi(h, "cusolverDn" #L "gesvdjBatched", t, mode, false, m, n, a, lda, s, u, ldu, v, ldv, info, batch);         \
+        return jacobi(h, "cusolverDn" #L "gesvdjBatched", t, mode, false, m, n, a, lda, s, u, ldu, v, ldv, info, batch, NULL);   \
     }                                                                                                                            \
     cusolverStatus_t awcusolver_cusolverDn##L##gesvdjBatched_bufferSize(JHEAD, int m, int n, const T *a, int lda, const R *s,    \
                                                                         const T *u, int ldu, const T *v, int ldv, int *lwork,    \
