@@ -405,3 +405,22 @@ ncclResult_t awnccl_ncclCommDeregister(ncclComm_t comm, void *handle)
     (void)handle;
     return aw_nccl_comm_check(comm);
 }
+
+/* Windows make collectives quicker where ranks see each other's memory.  No communicator here has them, which NCCL says by a
+ * window that is NULL, as on machines without what they need; who gives that to a function that works in a window is refused. */
+ncclResult_t awnccl_ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t size, ncclWindow_t *ret_window, int flags)
+{
+    ncclResult_t result = aw_nccl_comm_check(comm);
+    (void)flags;
+    if (result == ncclSuccess && (!ret_window || !buffer || !size))
+        return refuse("ncclCommWindowRegister: no buffer");
+    if (result == ncclSuccess)
+        *ret_window = NULL;
+    return result;
+}
+
+ncclResult_t awnccl_ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
+{
+    ncclResult_t result = aw_nccl_comm_check(comm);
+    return result == ncclSuccess && window ? refuse("ncclCommWindowDeregister: not a window") : result;
+}

@@ -41,6 +41,7 @@ typedef int ncclCommMemStat_t;
 
 typedef struct ncclComm *ncclComm_t;
 typedef struct ncclWindow_vidmem *ncclWindow_t;
+enum { NCCL_WIN_DEFAULT = 0, NCCL_WIN_COLL_SYMMETRIC = 1 };
 typedef struct ncclParamHandle *ncclParamHandle_t;
 typedef struct CUstream_st *cudaStream_t;
 typedef struct { char internal[128]; } ncclUniqueId;

@@ -342,6 +342,12 @@ static void wrong_arguments(void)
     CHECK(ncclAllReduce(in, out, 1, ncclFloat32, (ncclRedOp_t)77, comm, stream) == ncclInvalidArgument);
     CHECK(ncclAllReduce(in, out, 1, ncclFloat32, ncclSum, NULL, stream) == ncclInvalidArgument);
     CHECK(ncclBroadcast(in, out, 1, ncclFloat32, ranks, comm, stream) == ncclInvalidArgument);
+    /* There are no windows, which is no error: collectives go without. */
+    ncclWindow_t window = (ncclWindow_t)out;
+    CHECK(ncclCommWindowRegister(comm, out, sizeof(float), &window, NCCL_WIN_COLL_SYMMETRIC) == ncclSuccess && !window);
+    CHECK(ncclCommWindowDeregister(comm, window) == ncclSuccess);
+    CHECK(ncclCommWindowDeregister(comm, (ncclWindow_t)out) == ncclInvalidArgument);
+    CHECK(ncclWinGetUserPtr(comm, window, &(void *){ NULL }) != ncclSuccess);
     CHECK(ncclGroupEnd() == ncclInvalidUsage);
     CHECK(ncclGroupSimulateEnd(NULL) == ncclInvalidUsage); /* a stub */
     CHECK(*ncclGetLastError(comm));
