@@ -337,6 +337,31 @@ static void all(void)
                 }
 }
 
+/* Side by side in the input, and in the output in rows an odd number of elements apart, for which FFTW has code that faults. */
+static void side_by_side(void)
+{
+    enum { N = 12, BATCH = 4, APART = 15 };
+    float _Complex in[N * BATCH] = { 0 }, out[APART * BATCH];
+    int n[1] = { N };
+    void *a, *b;
+    cufftHandle plan;
+    for (int k = 0; k < BATCH; k++)
+        in[k * BATCH + k] = 1; /* number k of transform k */
+    cudaMalloc(&a, sizeof in), cudaMalloc(&b, sizeof out);
+    cudaMemcpy(a, in, sizeof in, 1);
+    check(cufftPlanMany(&plan, 1, n, n, BATCH, 1, n, 1, APART, CUFFT_C2C, BATCH) == 0 && cufftExecC2C(plan, a, b, -1) == 0,
+          "side by side");
+    cudaMemcpy(out, b, sizeof out, 2);
+    for (int k = 0; k < BATCH; k++)
+        for (int i = 0; i < N; i++) {
+            double turn = -2 * acos(-1) * i * k / N;
+            check(cabsf(out[k * APART + i] - CMPLXF((float)cos(turn), (float)sin(turn))) < 1e-5f, "side by side: [%d] of %d", i,
+                  k);
+        }
+    cufftDestroy(plan);
+    cudaFree(a), cudaFree(b);
+}
+
 /* ---- The functions of one kind and of one rank */
 
 static void classic(void)
@@ -490,6 +515,7 @@ int main(int argc, char **argv)
 {
     quick = argc > 1 && !strcmp(argv[1], "quick");
     all();
+    side_by_side();
     classic();
     descriptors();
     streams();
