@@ -18,6 +18,7 @@
 enum { KIND_MEMCPY = 1, KIND_MEMSET = 2, KIND_KERNEL = 3, KIND_DRIVER = 4, KIND_RUNTIME = 5, KIND_CONCURRENT_KERNEL = 10,
        KIND_OVERHEAD = 17,
        KIND_MEMCPY2 = 22, KIND_EXTERNAL_CORRELATION = 39, KINDS = 64 };
+enum { THREAD_ID_DEFAULT, THREAD_ID_SYSTEM, THREAD_ID_TYPES }; /* pthread_self's lower half, gettid's */
 enum { EXTERNAL_KINDS = 16, EXTERNAL_DEPTH = 64, CBIDS = 1024, ATTRIBUTES = 32 };
 
 /* ---- Layouts, as CUPTI has them: each version of a record begins as the one before. */
@@ -118,13 +119,15 @@ static struct {
     uint8_t *buffer; /* the one that is being filled */
     size_t size, used, records, max_records;
     size_t dropped;
+    bool asking; /* in `request` */
     uint64_t attributes[ATTRIBUTES];
     const char **names; /* of kernels, kept: records point to them */
     size_t n_names, names_room;
-} activity = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} activity = { .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP }; /* as `request` and `complete` may call CUPTI and CUDA */
 static bool kinds[KINDS];                 /* read without the lock */
 static bool filters[3][CBIDS];            /* by domain: which functions are recorded */
 static CUpti_TimestampCallbackFunc timestamp;
+static int thread_id_type;                /* how records name threads */
 static uint64_t clock_real, clock_own;    /* a moment in both clocks, when `timestamp` was set */
 
 static __thread struct {
@@ -197,11 +200,13 @@ static void append(const void *record, size_t size)
     if (activity.buffer &&
         (activity.used + padded > activity.size || (activity.max_records && activity.records == activity.max_records)))
         buffer_hand_back();
-    if (!activity.buffer && activity.request) {
+    if (!activity.buffer && activity.request && !activity.asking) {
         activity.size = activity.used = activity.records = activity.max_records = 0;
+        activity.asking = true;
         activity.request(&activity.buffer, &activity.size, &activity.max_records);
+        activity.asking = false;
     }
-    if (!activity.buffer || padded > activity.size) {
+    if (!activity.buffer || activity.asking || padded > activity.size) {
         activity.dropped++;
         return;
     }
@@ -298,15 +303,17 @@ void aw_cupti_call_record(const struct aw_cupti_call *call)
 {
     enum { OFTEN = 256 };
     static unsigned calls;
-    static __thread uint32_t process, thread;
+    static __thread uint32_t process, threads[THREAD_ID_TYPES];
     int d = call->function.domain;
     bool wanted = kinds[d == DOMAIN_RUNTIME ? KIND_RUNTIME : KIND_DRIVER] && filters[d][call->function.cbid];
     if (!aw_cupti_activities_wanted())
         return;
-    if (!thread) {
+    if (!process) {
         process = (uint32_t)getpid();
-        thread = (uint32_t)syscall(SYS_gettid);
+        threads[THREAD_ID_DEFAULT] = (uint32_t)pthread_self();
+        threads[THREAD_ID_SYSTEM] = (uint32_t)syscall(SYS_gettid);
     }
+    uint32_t thread = threads[__atomic_load_n(&thread_id_type, __ATOMIC_RELAXED)];
     pthread_mutex_lock(&activity.lock);
     for (uint32_t k = 0; kinds[KIND_EXTERNAL_CORRELATION] && k < EXTERNAL_KINDS; k++)
         if (external.depth[k]) {
@@ -489,6 +496,22 @@ CUptiResult awcupti_cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute,
     pthread_mutex_lock(&activity.lock);
     memcpy(value, &activity.attributes[attribute], *size < sizeof(uint64_t) ? *size : sizeof(uint64_t));
     pthread_mutex_unlock(&activity.lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult awcupti_cuptiSetThreadIdType(CUpti_ActivityThreadIdType type)
+{
+    if (type < 0 || type >= THREAD_ID_TYPES)
+        return CUPTI_ERROR_NOT_SUPPORTED;
+    __atomic_store_n(&thread_id_type, type, __ATOMIC_RELAXED);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult awcupti_cuptiGetThreadIdType(CUpti_ActivityThreadIdType *type)
+{
+    if (!type)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    *type = __atomic_load_n(&thread_id_type, __ATOMIC_RELAXED);
     return CUPTI_SUCCESS;
 }
 
