@@ -132,6 +132,16 @@ CUresult awcu_cuCtxDestroy(CUcontext ctx)
     return awcu_cuCtxDestroy_v2(ctx);
 }
 
+/* From before contexts were destroyed: whoever made a context has attached it once, and it ends with that. */
+CUresult awcu_cuCtxDetach(CUcontext ctx)
+{
+    CUcontext current = NULL;
+    CUresult result = awcu_cuCtxGetCurrent(&current);
+    if (result != CUDA_SUCCESS)
+        return result;
+    return ctx && ctx == current ? awcu_cuCtxDestroy_v2(ctx) : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 /* ---- The current context. */
 
 CUresult awcu_cuCtxPushCurrent_v2(CUcontext ctx)

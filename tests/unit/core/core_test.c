@@ -182,7 +182,8 @@ Test(context, stack, .init = start)
     ok(awcu_cuCtxGetCurrent(&now));
     eq(now == NULL, true);
     ok(awcu_cuCtxSetCurrent(b));
-    ok(awcu_cuCtxDestroy_v2(b)); /* current, so it is popped */
+    eq(awcu_cuCtxDetach(a), CUDA_ERROR_INVALID_CONTEXT); /* not the current one */
+    ok(awcu_cuCtxDetach(b)); /* current, so it is popped */
     ok(awcu_cuCtxGetCurrent(&now));
     eq(now == NULL, true);
     eq(awcu_cuCtxDestroy_v2(b), CUDA_ERROR_INVALID_CONTEXT);
