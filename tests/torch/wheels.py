@@ -302,6 +302,114 @@ def family_linear_attention():
     beside(ops.parallel_based, heads_first(naive_parallel_based), q, k, v)
 
 
+def net_both(net, *inputs, tolerance=5e-3):
+    """A model's result and gradients while it trains, beside double precision: parts of the largest of each."""
+    def run(device, dtype):
+        n = copy.deepcopy(net).to(device, dtype).train()
+        out = n(*(t.to(device, dtype if t.is_floating_point() else t.dtype) for t in inputs))
+        out.backward(torch.linspace(-1, 1, out.numel()).view(out.shape).to(out) / out.numel())
+        return {"result": out, **{k: p.grad for k, p in n.named_parameters() if p.grad is not None}}
+
+    expected, actual = run("cpu", torch.float64), run("cuda", torch.float32)
+    assert expected.keys() == actual.keys() and len(expected) > 1
+    largest = max(t.detach().abs().max().item() for k, t in expected.items() if k != "result")
+    for name, x in expected.items():
+        off, size = (actual[name].detach().cpu().double() - x.detach()).abs().max().item(), x.detach().abs().max().item()
+        assert off <= tolerance * max(size, 1e-3 * largest), f"{name}: {off} of {size}"
+
+
+def family_timm():
+    import timm
+    for name, words in (("convnext_atto", {}), ("vit_tiny_patch16_224", {"img_size": 64, "depth": 2}), ("resnet10t", {}),
+                        ("mobilenetv3_small_050", {"drop_rate": 0.0})):
+        net_both(timm.create_model(name, num_classes=7, **words), torch.randn(4, 3, 64, 64))
+
+
+def family_graphs():
+    """torch_geometric without kernels of its own: messages along edges, sums and maxima by target, softmax and pooling."""
+    import torch_geometric.nn as graph
+    from torch_geometric import utils
+    x, edges, weight, more = torch.randn(60, 16), torch.randint(0, 60, (2, 300)), torch.rand(300), torch.randn(300, 5)
+    group = torch.arange(60) // 15
+    for layer, words in ((graph.GCNConv(16, 8), (weight, )), (graph.GATConv(16, 8, heads=3, edge_dim=5), (more, )),
+                         (graph.SAGEConv(16, 8), ()), (graph.SAGEConv(16, 8, aggr="max"), ()),
+                         (graph.PNAConv(16, 8, ["mean", "min", "max", "std"], ["identity"], torch.arange(10)), ()),
+                         (graph.NNConv(16, 8, torch.nn.Linear(5, 128)), (more, )), (graph.ChebConv(16, 8, 3), (weight, ))):
+        net_both(layer, x, edges, *words, tolerance=2e-3)
+    for how in ("sum", "mean", "max", "min", "mul"):
+        both(lambda x, how=how: utils.scatter(x, group.to(x.device), 0, reduce=how), x)
+    both(lambda x: utils.softmax(x, group.to(x.device)), x)
+
+
+def family_kernel_sums():
+    """KeOps' sums over all pairs, compiled by NVRTC as they are asked for, and their gradients."""
+    from pykeops.torch import LazyTensor
+    x, y, b = torch.randn(300, 3), torch.randn(257, 3), torch.randn(257, 2)
+
+    def distances(x, y):
+        if x.is_cuda:
+            return ((LazyTensor(x[:, None].contiguous()) - LazyTensor(y[None].contiguous()))**2).sum(-1)
+        return ((x[:, None] - y[None])**2).sum(-1)
+
+    both(lambda x, y, b: (-distances(x, y)).exp() @ b, x, y, b)
+    both(lambda x, y: (-distances(x, y)).logsumexp(1).view(-1), x, y)
+    both(lambda x, y: distances(x, y).argKmin(4, dim=1) if x.is_cuda else distances(x, y).topk(4, largest=False)[1], x.double(),
+         y.double(), gradients=False)
+
+
+def family_processes():
+    """Gaussian processes in double precision, five steps of training and a prediction: by Cholesky, and on a grid by FFT."""
+    import gpytorch
+    x, wanted = torch.linspace(0, 1, 120).double(), torch.linspace(0, 1, 37).double()
+    y = torch.sin(x * 6.3) + torch.sin(x * 40) * 0.1
+    for kernel in (lambda: gpytorch.kernels.MaternKernel(1.5),
+                   lambda: gpytorch.kernels.GridInterpolationKernel(gpytorch.kernels.RBFKernel(), grid_size=40, num_dims=1)):
+        results = []
+        for device in ("cpu", "cuda"):
+            likelihood = gpytorch.likelihoods.GaussianLikelihood().double().to(device)
+            net = gpytorch.models.ExactGP(x.to(device), y.to(device), likelihood)
+            net.mean_module, net.covar_module = gpytorch.means.ConstantMean(), gpytorch.kernels.ScaleKernel(kernel())
+            net.forward = lambda x, n=net: gpytorch.distributions.MultivariateNormal(n.mean_module(x), n.covar_module(x))
+            net.double().to(device)
+            step = torch.optim.Adam(net.parameters(), 0.05)
+            loss_of, losses = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, net), []
+            for _ in range(5):
+                step.zero_grad()
+                loss = -loss_of(net(x.to(device)), y.to(device))
+                loss.backward()
+                step.step()
+                losses.append(loss.detach())
+            net.eval()
+            with torch.no_grad():
+                made = likelihood.eval()(net(wanted.to(device)))
+                results.append((torch.stack(losses), made.mean, made.variance))
+        for expected, actual in zip(*results):
+            same(actual, expected, 1e-6)
+
+
+def family_adapters():
+    """A small Llama with peft's adapters: losses of four steps."""
+    import peft
+    from transformers import LlamaConfig, LlamaForCausalLM
+    x = torch.randint(3, 211, (2, 20))
+    for words in ({"target_modules": ["q_proj", "v_proj"]}, {"target_modules": ["q_proj", "up_proj"], "use_dora": True}):
+        net = peft.get_peft_model(LlamaForCausalLM(LlamaConfig(
+            vocab_size=211, hidden_size=48, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
+            num_key_value_heads=2, max_position_embeddings=64)), peft.LoraConfig(r=4, task_type="CAUSAL_LM", **words))
+        losses = []
+        for device in ("cpu", "cuda"):
+            n = copy.deepcopy(net).to(device)
+            step = torch.optim.AdamW([p for p in n.parameters() if p.requires_grad], 1e-2)
+            for _ in range(4):
+                step.zero_grad()
+                loss = n(input_ids=x.to(device), labels=x.to(device)).loss
+                loss.backward()
+                step.step()
+                losses.append(loss.detach().cpu())
+        same(torch.stack(losses[4:]), torch.stack(losses[:4]))
+        assert losses[3] < losses[0]
+
+
 if __name__ == "__main__":
     torch.manual_seed(0)
     globals()["family_" + sys.argv[1]]()
