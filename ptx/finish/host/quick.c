@@ -668,6 +668,9 @@ int ptx_host_quick(LLVMModuleRef m, const struct ptx_finish *finish, bool avx512
     if (q.status == AW_OK && ptx_host_updates_common(q.kernel, finish->options->block))
         ptx_quick_refuse(&q, "all threads update the same place");
     for (V fn = LLVMGetFirstFunction(m); fn && q.status == AW_OK; fn = LLVMGetNextFunction(fn))
+        if (has_lane(fn) && ptx_quick_exchanges(&q, fn))
+            ptx_quick_refuse(&q, "a loop exchanges global memory in place");
+    for (V fn = LLVMGetFirstFunction(m); fn && q.status == AW_OK; fn = LLVMGetNextFunction(fn))
         if (has_lane(fn))
             argument_replace(&q, fn);
     if (q.status == AW_OK)

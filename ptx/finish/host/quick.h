@@ -41,6 +41,10 @@ int ptx_quick_op(LLVMValueRef x);
  * other lanes yield, in all functions. */
 void ptx_quick_sites(struct quick *q);
 
+/* ---- host/quick_exchange.c */
+/* Do lanes of a warp perhaps exchange global memory in place, round by round, without meeting? */
+bool ptx_quick_exchanges(struct quick *q, LLVMValueRef fn);
+
 /* ---- host/quick.c, for both */
 /* A field of the lane that the function runs for; and a service, called where the builder is. */
 LLVMValueRef ptx_quick_lane(LLVMValueRef fn);
