@@ -128,6 +128,14 @@ void sass_emit_hfma2(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]), c = packed(l, &o[SASS_C]);
+    if (sass_mod(l, SASS_F_NH1)) { /* i * b, of complex numbers: .H0_NH1 is the upper half first, as .H1_H0 is */
+        struct sass_text swapped = sass_temp(l, 't'), turned = sass_temp(l, 't');
+        if (o[SASS_B].half != SASS_HALF_BOTH)
+            sass_fail(l, "one half of a complex number");
+        sass_step(l, "prmt.b32 %s, %s, 0, 0x1032", swapped.s, b.s);
+        sass_step(l, "xor.b32 %s, %s, 0x8000", turned.s, swapped.s);
+        b = turned;
+    }
     sass_do(l, "fma.rn%s%s.%s %s, %s, %s, %s", is_out_of_bounds(l, i) ? ".oob" : ftz_sat(l),
             sass_mod(l, SASS_F_RELU) ? ".relu" : "", type2(l), sass_dest(l, &o[SASS_D], 0).s, a.s, b.s, c.s);
 }

@@ -42,6 +42,12 @@ __global__ void parts_as_floats(double *out, const int *in)
         to[4 + k] = (float)(z >> 8 * k & 255);
 }
 
+// a + b * c of complex numbers in halves.
+__global__ void complex_halves(__half2 *out, const __half2 *in)
+{
+    out[threadIdx.x] = __hcmadd(in[3 * threadIdx.x], in[3 * threadIdx.x + 1], in[3 * threadIdx.x + 2]);
+}
+
 __global__ void of_three(int *out, const int *in)
 {
     int a = in[threadIdx.x], b = in[(threadIdx.x + 1) % N], c = in[(threadIdx.x + 2) % N];
@@ -213,6 +219,31 @@ static void parts(const int *d_in)
         for (int k = 0; k < 8; k++)
             EXPECT(out[8 * t + k] == want[k], "part %d of %d: %g, expected %g", k, t, out[8 * t + k], want[k]);
     }
+    CHECK(cudaFree(d_out));
+}
+
+static void complex_numbers(void)
+{
+    __half2 *d_in, *d_out, in[3 * N], out[N];
+    for (int k = 0; k < 3 * N; k++)
+        in[k] = __floats2half2_rn((float)(k % 7 - 3), (float)(k % 11 - 5));
+    CHECK(cudaMalloc(&d_in, sizeof in));
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    CHECK(cudaMemcpy(d_in, in, sizeof in, cudaMemcpyHostToDevice));
+    complex_halves<<<1, N>>>(d_out, d_in);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        float re[3], im[3];
+        for (int k = 0; k < 3; k++) {
+            re[k] = (float)((3 * t + k) % 7 - 3);
+            im[k] = (float)((3 * t + k) % 11 - 5);
+        }
+        float x = re[0] * re[1] - im[0] * im[1] + re[2], y = re[0] * im[1] + im[0] * re[1] + im[2];
+        float2 got = __half22float2(out[t]);
+        EXPECT(got.x == x && got.y == y, "complex %d: %g, %g, expected %g, %g", t, got.x, got.y, x, y);
+    }
+    CHECK(cudaFree(d_in));
     CHECK(cudaFree(d_out));
 }
 
@@ -562,6 +593,7 @@ int main()
     scales(d_in);
     integers(d_in);
     parts(d_in);
+    complex_numbers();
     handles();
     test_both_signs();
     test_walked(d_in, { { 12, -20, 36 }, 30, 3, 4 });
