@@ -242,15 +242,10 @@ const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS
     return NULL;
 }
 
-/* Does the instruction run on the uniform datapath, whose guards are its own predicates?  Comparisons write no register there. */
+/* Is the guard one of the uniform predicates, which the uniform datapath has?  As NVIDIA's disassembler has them. */
 static bool is_uniform(const struct sass_insn *insn)
 {
-    if (insn->op == SASS_SYNCS_EXCH)
-        return insn->opnd[SASS_D].kind == SASS_UREG;
-    bool operand = false;
-    for (unsigned i = 0; i < SASS_SLOTS; i++)
-        operand |= insn->opnd[i].kind == SASS_UREG || insn->opnd[i].kind == SASS_UPRED;
-    return operand && sass_op_names[insn->op][0] == 'U';
+    return sass_op_names[insn->op][0] == 'U' || insn->op == SASS_S2UR || insn->op == SASS_SYNCS_EXCH;
 }
 
 enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offset, unsigned arch, struct sass_insn *ret_insn)

@@ -3,10 +3,10 @@
 # NVIDIA's disassembler ($NVDISASM, or on PATH), our listing must say the same.  Nothing of either tool's output is kept.
 # SPDX-License-Identifier: Apache-2.0
 """usage: check.py --list SASS_LIST [--arch 75,80,86,89] [--every N] [--oracle PROGRAM] [--seed N] [--show N] [FILE.ptx |
-FOLDER...]
+FILE.cubin | FOLDER...]
 
-Reads the probes of probes.py, the files named (folders: every .ptx and .cu below them) and, with --oracle, every kernel of the
-PTX oracle;
+Reads the probes of probes.py, the files named (folders: every .ptx, .cu and .cubin below them) and, with --oracle, every kernel
+of the PTX oracle; of cubins, those with an architecture's name in theirs (x.sm_80.cubin), as cuobjdump extracts a wheel's.
 --every N takes one in N.  Reports instructions, kinds of instructions (registers aside), those unknown and those listed
 otherwise."""
 import argparse
@@ -56,9 +56,10 @@ def instructions(image):
 
 
 def kind_of(low, high):
-    """Instructions that differ in the low bits of registers only, or in a branch's distance, are of one kind."""
-    immediate = low >> 9 & 7 in (2, 4)
-    return low & ~(0x1f1f7000 if immediate else 0x1f1f1f7000), high & ~0x1f
+    """Instructions that differ in the low bits of registers only, in which predicate guards them, or in a branch's distance, are
+    of one kind."""
+    immediate, guarded = low >> 9 & 7 in (2, 4), low >> 12 & 7 != 7
+    return low & ~(0x1f1f7000 if immediate else 0x1f1f1f7000), high & ~0x1f, guarded
 
 
 def gather(args, folder):
@@ -67,7 +68,8 @@ def gather(args, folder):
     paths = []
     for path in args.paths:
         if os.path.isdir(path):
-            paths += [os.path.join(at, n) for at, _, names in os.walk(path) for n in names if n.endswith(('.ptx', '.cu'))]
+            paths += [os.path.join(at, n) for at, _, names in os.walk(path) for n in names
+                      if n.endswith(('.ptx', '.cu', '.cubin'))]
         else:
             paths.append(path)
     if args.oracle:
@@ -78,6 +80,9 @@ def gather(args, folder):
 
 def assemble(path, arch, folder, number):
     """The cubin's bytes, or None when this assembler refuses the source for this architecture."""
+    if path and path.endswith('.cubin'):
+        with open(path, 'rb') as f:
+            return f.read() if f'sm_{arch}.' in os.path.basename(path) else None
     out = os.path.join(folder, f'{arch}_{number}.cubin')
     if path and path.endswith('.cu'):
         command = ['nvcc', '-std=c++17', '-cubin', f'-arch=sm_{arch}', '-DROW=""', '-I', BENCH, path, '-o', out]
