@@ -4,7 +4,8 @@
 
 static sass_emit *const emitters[SASS_OPS] = {
 #define OP(op, name) [SASS_##op] = sass_emit_##name
-    OP(IADD3, iadd3), OP(UIADD3, iadd3), OP(IMAD, imad), OP(UIMAD, imad), OP(IMAD_WIDE, imad_wide), OP(UIMAD_WIDE, imad_wide),
+    OP(IADD3, iadd3), OP(UIADD3, iadd3), OP(UIADD3_64, uiadd3_64), OP(IMAD, imad), OP(UIMAD, imad), OP(IMAD_WIDE, imad_wide),
+    OP(UIMAD_WIDE, imad_wide),
     OP(IMAD_HI, imad_hi), OP(UIMAD_HI, imad_hi), OP(ISETP, isetp), OP(UISETP, isetp), OP(IMNMX, imnmx), OP(VIMNMX, imnmx),
     OP(VIADDMNMX, viaddmnmx), OP(VIMNMX3, vimnmx3), OP(PLOP3R, plop3r), OP(I2I, i2i), OP(I2IP, i2ip), OP(F2IP, f2ip),
     OP(VIADD, viadd), OP(LOP3, lop3),

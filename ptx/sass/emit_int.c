@@ -110,6 +110,15 @@ void sass_emit_iadd3(struct sass_lift *l, const struct sass_insn *i)
     sass_put(l, SASS_D, sum.s);
 }
 
+void sass_emit_uiadd3_64(struct sass_lift *l, const struct sass_insn *i)
+{
+    struct sass_text a = sass_int64(l, sass_look(l, SASS_A)), b = sass_int64(l, sass_look(l, SASS_B)),
+                     c = sass_int64(l, sass_look(l, SASS_C)), two = sass_temp(l, 'w'), sum = sass_temp(l, 'w');
+    sass_step(l, "add.s64 %s, %s, %s", two.s, a.s, b.s);
+    sass_step(l, "add.s64 %s, %s, %s", sum.s, two.s, c.s);
+    sass_put64(l, SASS_D, sum.s);
+}
+
 void sass_emit_lea(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
@@ -391,19 +400,24 @@ void sass_emit_viadd(struct sass_lift *l, const struct sass_insn *i)
     sass_put(l, SASS_D, sum_of(l, sass_look(l, SASS_A), sass_look(l, SASS_B)).s);
 }
 
+static const char *relu(struct sass_lift *l)
+{
+    return sass_mod(l, SASS_F_RELU) ? ".relu" : "";
+}
+
 void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    struct sass_text type = sass_format("%s%s", sass_mod(l, SASS_F_RELU) ? "relu." : "", compared_type(l));
+    struct sass_text type = sass_format("%s.%s", relu(l), compared_type(l));
     struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
     (void)sass_look(l, SASS_S);
     if (sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])) {
-        sass_do(l, "%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", type.s, d.s, a.s, b.s);
+        sass_do(l, "%s%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", type.s, d.s, a.s, b.s);
         return;
     }
     struct sass_text low = sass_temp(l, 't'), high = sass_temp(l, 't'), p = sass_pred(l, &o[SASS_S]);
-    sass_step(l, "min.%s %s, %s, %s", type.s, low.s, a.s, b.s);
-    sass_step(l, "max.%s %s, %s, %s", type.s, high.s, a.s, b.s);
+    sass_step(l, "min%s %s, %s, %s", type.s, low.s, a.s, b.s);
+    sass_step(l, "max%s %s, %s, %s", type.s, high.s, a.s, b.s);
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);
 }
 
@@ -446,7 +460,7 @@ void sass_emit_viaddmnmx(struct sass_lift *l, const struct sass_insn *i)
     bool least = sass_is_true(sass_look(l, SASS_S));
     if (!least && !sass_is_false(&o[SASS_S]))
         sass_fail(l, "a predicate that chooses");
-    sass_do(l, "%s.%s %s, %s, %s", least ? "min" : "max", type, sass_dest(l, &o[SASS_D], 0).s, sum.s, c.s);
+    sass_do(l, "%s%s.%s %s, %s, %s", least ? "min" : "max", relu(l), type, sass_dest(l, &o[SASS_D], 0).s, sum.s, c.s);
 }
 
 void sass_emit_vimnmx3(struct sass_lift *l, const struct sass_insn *i)
@@ -458,7 +472,7 @@ void sass_emit_vimnmx3(struct sass_lift *l, const struct sass_insn *i)
     if (!least && !sass_is_false(&o[SASS_S]))
         sass_fail(l, "a predicate that chooses");
     sass_step(l, "%s.%s %s, %s, %s", op, type, two.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
-    sass_do(l, "%s.%s %s, %s, %s", op, type, sass_dest(l, &o[SASS_D], 0).s, two.s, sass_int(l, &o[SASS_C]).s);
+    sass_do(l, "%s%s.%s %s, %s, %s", op, relu(l), type, sass_dest(l, &o[SASS_D], 0).s, two.s, sass_int(l, &o[SASS_C]).s);
 }
 
 /* ---- Bits */

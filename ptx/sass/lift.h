@@ -358,23 +358,19 @@ void sass_turns_after(struct sass_lift *l, const struct sass_insn *i);
 typedef void sass_emit(struct sass_lift *l, const struct sass_insn *i);
 sass_emit *sass_emitter(unsigned op); /* NULL: no meaning yet */
 
-#define SASS_EMITTERS(X)                                                                                                        \
-    X(iadd3)                                                                                                                    \
-    X(imad)                                                                                                                     \
-    X(imad_wide)                                                                                                                \
-    X(imad_hi)                                                                                                                  \
-    X(isetp)                                                                                                                    \
-    X(imnmx)                                                                                                                    \
-    X(viadd) X(viaddmnmx) X(vimnmx3) X(i2i) X(i2ip) X(plop3r) X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt) X(sgxt) X(bmsk)        \
-        X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev) X(idp) X(plop3) X(p2r) X(r2p) X(fadd) X(fmul) X(ffma) X(fmnmx)   \
-            X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) X(f2f) X(f2i) X(f2ip) X(i2f) X(frnd) X(f2fp) X(dadd) X(dmul)     \
-                X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2) X(hsetp2) X(hset2) X(hmnmx2) X(vhmnmx) X(s2r) X(cs2r) X(ldc) X(load) \
-                    X(store) X(atom) X(atom_cas) X(red) X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) X(vote)      \
-                        X(shfl) X(match) X(redux) X(hmma) X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop) X(warpsync) \
-                            X(nanosleep) X(lepc) X(bar) X(b2r) X(bmov) X(r2ur) X(bpt) X(tex) X(tld) X(tld4) X(txd) X(txq)       \
-                                X(suld) X(sust) X(sured) X(arrives) X(syncs_arrive) X(syncs_phasechk) X(syncs_exch)             \
-                                    X(syncs_kept) X(hmma_884) X(hmma_sp) X(stsm) X(imma_sp) X(qmma) X(qmma_sp) X(elect)         \
-                                        X(ucgabar) X(dependent) X(fence_view)
+#define SASS_EMITTERS(X)                                                                                                       \
+    X(iadd3)                                                                                                                   \
+    X(uiadd3_64) X(imad) X(imad_wide) X(imad_hi) X(isetp) X(imnmx) X(viadd) X(viaddmnmx) X(vimnmx3) X(i2i) X(i2ip) X(plop3r)   \
+        X(lop3) X(shf) X(lea) X(mov) X(sel) X(prmt) X(sgxt) X(bmsk) X(iabs) X(vabsdiff) X(vabsdiff4) X(flo) X(popc) X(brev)    \
+            X(idp) X(plop3) X(p2r) X(r2p) X(fadd) X(fmul) X(ffma) X(fmnmx) X(fsetp) X(fset) X(fsel) X(mufu) X(fchk) X(fswzadd) \
+                X(f2f) X(f2i) X(f2ip) X(i2f) X(frnd) X(f2fp) X(dadd) X(dmul) X(dfma) X(dsetp) X(hadd2) X(hmul2) X(hfma2)       \
+                    X(hsetp2) X(hset2) X(hmnmx2) X(vhmnmx) X(s2r) X(cs2r) X(ldc) X(load) X(store) X(atom) X(atom_cas) X(red)   \
+                        X(membar) X(cctl) X(qspc) X(ldgsts) X(ldgdepbar) X(depbar) X(vote) X(shfl) X(match) X(redux) X(hmma)   \
+                            X(imma) X(bmma) X(dmma) X(ldsm) X(movm) X(nothing) X(nop) X(warpsync) X(nanosleep) X(lepc) X(bar)  \
+                                X(b2r) X(bmov) X(r2ur) X(bpt) X(tex) X(tld) X(tld4) X(txd) X(txq) X(suld) X(sust) X(sured)     \
+                                    X(arrives) X(syncs_arrive) X(syncs_phasechk) X(syncs_exch) X(syncs_kept) X(hmma_884)       \
+                                        X(hmma_sp) X(stsm) X(imma_sp) X(qmma) X(qmma_sp) X(elect) X(ucgabar) X(dependent)      \
+                                            X(fence_view)
 #define SASS_DECLARE(name) sass_emit sass_emit_##name;
 SASS_EMITTERS(SASS_DECLARE)
 #undef SASS_DECLARE

@@ -527,6 +527,59 @@ static void test_walked(const int *d_in, const steps &g)
     CHECK(cudaFree(d_out));
 }
 
+// What is the greatest or least of three, or of a sum and a number, and at least 0: one instruction each on sm_90.
+__global__ void none_below_0(int *out, const int *in)
+{
+    int a = in[threadIdx.x] >> 4, b = in[(threadIdx.x + 1) % N] >> 4, c = in[(threadIdx.x + 2) % N] >> 4;
+    int *to = out + 8 * threadIdx.x;
+    to[0] = __viaddmax_s32_relu(a, b, c);
+    to[1] = __viaddmin_s32_relu(a, b, c);
+    to[2] = __viaddmax_s32_relu(a, -5, c);
+    to[3] = __vimax3_s32_relu(a, b, c);
+    to[4] = __vimin3_s32_relu(a, b, c);
+    to[5] = __viaddmax_s16x2_relu(a, b, c);
+    to[6] = __vimin3_s16x2_relu(a, b, c);
+    to[7] = __vimax3_s16x2_relu(a, b, c);
+}
+
+static int at_least_0(int v)
+{
+    return v > 0 ? v : 0;
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int greatest(int a, int b)
+{
+    return a < b ? b : a;
+}
+
+static void test_none_below_0(const int *d_in)
+{
+    int *d_out, out[8 * N];
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    none_below_0<<<1, N>>>(d_out, d_in);
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        int a = in[t] >> 4, b = in[(t + 1) % N] >> 4, c = in[(t + 2) % N] >> 4, *got = out + 8 * t;
+        CHECK_EQ(got[0], at_least_0(greatest(a + b, c)));
+        CHECK_EQ(got[1], at_least_0(least(a + b, c)));
+        CHECK_EQ(got[2], at_least_0(greatest(a - 5, c)));
+        CHECK_EQ(got[3], at_least_0(greatest(greatest(a, b), c)));
+        CHECK_EQ(got[4], at_least_0(least(least(a, b), c)));
+        for (int k = 0; k < 32; k += 16) {
+            short x = (short)(a >> k), y = (short)(b >> k), z = (short)(c >> k);
+            CHECK_EQ((short)(got[5] >> k), at_least_0(greatest((short)(x + y), z)));
+            CHECK_EQ((short)(got[6] >> k), at_least_0(least(least(x, y), z)));
+            CHECK_EQ((short)(got[7] >> k), at_least_0(greatest(greatest(x, y), z)));
+        }
+    }
+    CHECK(cudaFree(d_out));
+}
+
 static int element(int t, int i)
 {
     return (int)((unsigned)in[(t * 8 + i) % N] >> (4 + i) & 7) - 3;
@@ -596,6 +649,7 @@ int main()
     complex_numbers();
     handles();
     test_both_signs();
+    test_none_below_0(d_in);
     test_walked(d_in, { { 12, -20, 36 }, 30, 3, 4 });
     test_walked(d_in, { { 12, -4, 20 }, 30, 1, 5 }); // the step back has a carry, which is a predicate
 #define RUN_EIGHTS(la, lb) eights(eights_##la##_##lb, #la[0] == 'r', #lb[0] == 'r');
