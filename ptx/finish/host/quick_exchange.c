@@ -110,6 +110,15 @@ static bool among(const struct quick_access *a, int n)
     return false;
 }
 
+/* A block of a loop has one before it that is of the same component: itself, where it is a loop alone. */
+static bool in_loop(const struct ptx_edges *into, const int *component, int block)
+{
+    for (int i = 0; i < into[block].n; i++)
+        if (component[into[block].at[i]] == component[block])
+            return true;
+    return false;
+}
+
 bool ptx_quick_exchanges(struct quick *q, V fn)
 {
     struct aw_ptrmap index = { 0 };
@@ -119,23 +128,18 @@ bool ptx_quick_exchanges(struct quick *q, V fn)
     int n, found = 0;
     bool ok = ptx_blocks_order(LLVMGetEntryBasicBlock(fn), &q->arena, &index, &order, &n) &&
               ptx_blocks_into(&q->arena, order, n, &index, &into) && ptx_components_init(&q->arena, n, &parts);
-    int *nodes = ok ? AW_NEW_ARRAY(&q->arena, int, (size_t)n) : NULL, *size = ok ? AW_NEW_ARRAY(&q->arena, int, (size_t)n) : NULL;
+    int *nodes = ok ? AW_NEW_ARRAY(&q->arena, int, (size_t)n) : NULL;
     struct quick_access *a = ok ? AW_NEW_ARRAY(&q->arena, struct quick_access, ACCESSES) : NULL;
-    ok = nodes && size && a;
-    for (int b = 0; ok && b < n; b++)
-        nodes[b] = b, size[b] = 0;
-    if (ok)
-        ptx_components_find(&parts, into, edges_of, nodes, n); /* the same along edges and against them */
-    for (int b = 0; ok && b < n; b++) {
-        size[parts.component[b]]++;
-        for (int i = 0; i < into[b].n; i++)
-            size[parts.component[b]] += into[b].at[i] == b;
-    }
-    for (int b = 0; ok && b < n; b++)
-        if (size[parts.component[b]] > 1)
-            found = accesses_of(order[b], fn, parts.component[b], a, found);
     aw_ptrmap_fini(&index);
-    if (!ok)
+    if (!nodes || !a) {
         q->status = AW_ERR_OUT_OF_MEMORY;
-    return ok && among(a, found);
+        return false;
+    }
+    for (int b = 0; b < n; b++)
+        nodes[b] = b;
+    ptx_components_find(&parts, into, edges_of, nodes, n); /* the same along edges and against them */
+    for (int b = 0; b < n; b++)
+        if (in_loop(into, parts.component, b))
+            found = accesses_of(order[b], fn, parts.component[b], a, found);
+    return among(a, found);
 }
