@@ -143,12 +143,12 @@ void sass_emit_hfma2(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    (void)sass_look(l, SASS_S);
-    if (sass_mod(l, SASS_F_F32) || !(sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])))
-        sass_fail(l, ".F32, or a predicate that chooses");
+    const char *op = sass_least_or_greatest(l);
+    if (sass_mod(l, SASS_F_F32))
+        sass_fail(l, ".F32");
     struct sass_operand first = sass_sign_apart(l, SASS_A), second = sass_sign_apart(l, SASS_B);
     struct sass_text a = packed(l, &first), b = packed(l, &second);
-    sass_do(l, "%s%s%s%s.%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", sass_mod(l, SASS_F_FTZ) ? ".ftz" : "",
+    sass_do(l, "%s%s%s%s.%s %s, %s, %s", op, sass_mod(l, SASS_F_FTZ) ? ".ftz" : "",
             sass_mod(l, SASS_F_NAN) ? ".NaN" : "", sass_mod(l, SASS_F_XORSIGN) ? ".xorsign.abs" : "", type2(l),
             sass_dest(l, &o[SASS_D], 0).s, a.s, b.s);
 }
@@ -156,11 +156,9 @@ void sass_emit_hmnmx2(struct sass_lift *l, const struct sass_insn *i)
 void sass_emit_vhmnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool least = sass_is_true(sass_look(l, SASS_S));
-    if (!least && !sass_is_false(&o[SASS_S]))
-        sass_fail(l, "a predicate that chooses");
+    const char *op = sass_least_or_greatest(l);
     struct sass_text a = packed(l, &o[SASS_A]), b = packed(l, &o[SASS_B]), c = packed(l, &o[SASS_C]), two = sass_temp(l, 't');
-    struct sass_text how = sass_format("%s%s.%s", least ? "min" : "max", sass_mod(l, SASS_F_NAN) ? ".NaN" : "", type2(l));
+    struct sass_text how = sass_format("%s%s.%s", op, sass_mod(l, SASS_F_NAN) ? ".NaN" : "", type2(l));
     sass_step(l, "%s %s, %s, %s", how.s, two.s, a.s, b.s);
     sass_do(l, "%s %s, %s, %s", how.s, sass_dest(l, &o[SASS_D], 0).s, two.s, c.s);
 }

@@ -457,20 +457,14 @@ void sass_emit_viaddmnmx(struct sass_lift *l, const struct sass_insn *i)
     const struct sass_operand *o = i->opnd;
     const char *type = compared_type(l);
     struct sass_text sum = sum_of(l, sass_look(l, SASS_A), sass_look(l, SASS_B)), c = sass_int(l, &o[SASS_C]);
-    bool least = sass_is_true(sass_look(l, SASS_S));
-    if (!least && !sass_is_false(&o[SASS_S]))
-        sass_fail(l, "a predicate that chooses");
-    sass_do(l, "%s%s.%s %s, %s, %s", least ? "min" : "max", relu(l), type, sass_dest(l, &o[SASS_D], 0).s, sum.s, c.s);
+    sass_do(l, "%s%s.%s %s, %s, %s", sass_least_or_greatest(l), relu(l), type, sass_dest(l, &o[SASS_D], 0).s, sum.s, c.s);
 }
 
 void sass_emit_vimnmx3(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
-    bool least = sass_is_true(sass_look(l, SASS_S));
-    const char *op = least ? "min" : "max", *type = compared_type(l);
+    const char *op = sass_least_or_greatest(l), *type = compared_type(l);
     struct sass_text two = sass_temp(l, 't');
-    if (!least && !sass_is_false(&o[SASS_S]))
-        sass_fail(l, "a predicate that chooses");
     sass_step(l, "%s.%s %s, %s, %s", op, type, two.s, sass_int(l, &o[SASS_A]).s, sass_int(l, &o[SASS_B]).s);
     sass_do(l, "%s%s.%s %s, %s, %s", op, relu(l), type, sass_dest(l, &o[SASS_D], 0).s, two.s, sass_int(l, &o[SASS_C]).s);
 }

@@ -291,6 +291,8 @@ struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o);
 struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o);
 bool sass_is_true(const struct sass_operand *o);
 bool sass_is_false(const struct sass_operand *o);
+/* "min" or "max", as the instruction's predicate S says; one that is known only when it runs is refused. */
+const char *sass_least_or_greatest(struct sass_lift *l);
 /* 0 or 1. */
 struct sass_text sass_bit(struct sass_lift *l, const struct sass_operand *o);
 bool sass_is_zero(const struct sass_operand *o); /* RZ, URZ, 0, or no such operand */

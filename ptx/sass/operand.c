@@ -537,6 +537,14 @@ struct sass_text sass_raw64(struct sass_lift *l, const struct sass_operand *o)
     return words(l, o);
 }
 
+const char *sass_least_or_greatest(struct sass_lift *l)
+{
+    const struct sass_operand *least = sass_look(l, SASS_S);
+    if (!sass_is_true(least) && !sass_is_false(least))
+        sass_fail(l, "a predicate that chooses");
+    return sass_is_true(least) ? "min" : "max";
+}
+
 struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o)
 {
     struct sass_text v = words(l, o);
