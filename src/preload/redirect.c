@@ -119,11 +119,11 @@ static int aw_redirect_choose(const struct aw_redirect_plan *plan)
     return best;
 }
 
-/* Does the object take a function from elsewhere whose name begins so? */
-static bool aw_redirect_imports(const struct aw_elf_symbols *table, const char *begin)
+/* Does the object take a function from elsewhere? */
+static bool aw_redirect_imports(const struct aw_elf_symbols *table, const char *name)
 {
     for (size_t i = 0; i < table->n; i++)
-        if (table->syms[i].st_shndx == SHN_UNDEF && !strncmp(aw_elf_name(table, &table->syms[i]), begin, strlen(begin)))
+        if (table->syms[i].st_shndx == SHN_UNDEF && !strcmp(aw_elf_name(table, &table->syms[i]), name))
             return true;
     return false;
 }
@@ -131,8 +131,12 @@ static bool aw_redirect_imports(const struct aw_elf_symbols *table, const char *
 /* Does the object hand its device code to the driver by itself?  It may have a runtime as well, which shows in its variables. */
 static bool aw_redirect_drives(const struct aw_elf *elf)
 {
-    return !elf->has_page_tls &&
-           (aw_redirect_imports(&elf->dynsym, "cuModuleLoad") || aw_redirect_imports(&elf->dynsym, "cuLibraryLoad"));
+    static const char *const names[] = { "cuModuleLoad",          "cuModuleLoadData",  "cuModuleLoadDataEx",
+                                         "cuModuleLoadFatBinary", "cuLibraryLoadData", "cuLibraryLoadFromFile" };
+    for (size_t i = 0; !elf->has_page_tls && i < sizeof names / sizeof *names; i++)
+        if (aw_redirect_imports(&elf->dynsym, names[i]))
+            return true;
+    return false;
 }
 
 void aw_redirect_plan(const struct aw_elf *elf, struct aw_redirect_plan *ret_plan)
