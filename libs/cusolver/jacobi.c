@@ -107,6 +107,15 @@ static cusolverStatus_t residual_get(cusolverDnHandle_t handle, const struct aw_
     return CUSOLVER_STATUS_SUCCESS;
 }
 
+#define SETTING(kind, Name, T, field)                                                       \
+    cusolverStatus_t awcusolver_cusolverDnX##kind##Set##Name(kind##Info_t info, T value)    \
+    {                                                                                       \
+        if (!info)                                                                          \
+            return INVALID;                                                                 \
+        info->settings.field = value;                                                       \
+        return CUSOLVER_STATUS_SUCCESS;                                                     \
+    }
+
 #define JACOBI(kind, Kind)                                                                                                \
     cusolverStatus_t awcusolver_cusolverDnCreate##Kind##Info(kind##Info_t *info)                                          \
     {                                                                                                                     \
@@ -119,27 +128,9 @@ static cusolverStatus_t residual_get(cusolverDnHandle_t handle, const struct aw_
         free(info);                                                                                                       \
         return CUSOLVER_STATUS_SUCCESS;                                                                                   \
     }                                                                                                                     \
-    cusolverStatus_t awcusolver_cusolverDnX##kind##SetTolerance(kind##Info_t info, double tolerance)                      \
-    {                                                                                                                     \
-        if (!info)                                                                                                        \
-            return INVALID;                                                                                               \
-        info->settings.tolerance = tolerance;                                                                             \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                   \
-    }                                                                                                                     \
-    cusolverStatus_t awcusolver_cusolverDnX##kind##SetMaxSweeps(kind##Info_t info, int max)                               \
-    {                                                                                                                     \
-        if (!info)                                                                                                        \
-            return INVALID;                                                                                               \
-        info->settings.max_sweeps = max;                                                                                  \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                   \
-    }                                                                                                                     \
-    cusolverStatus_t awcusolver_cusolverDnX##kind##SetSortEig(kind##Info_t info, int sort)                                \
-    {                                                                                                                     \
-        if (!info)                                                                                                        \
-            return INVALID;                                                                                               \
-        info->settings.sort = sort;                                                                                       \
-        return CUSOLVER_STATUS_SUCCESS;                                                                                   \
-    }                                                                                                                     \
+    SETTING(kind, Tolerance, double, tolerance)                                                                           \
+    SETTING(kind, MaxSweeps, int, max_sweeps)                                                                             \
+    SETTING(kind, SortEig, int, sort)                                                                                     \
     cusolverStatus_t awcusolver_cusolverDnX##kind##GetSweeps(cusolverDnHandle_t handle, kind##Info_t info, int *sweeps)   \
     {                                                                                                                     \
         cusolverStatus_t status = aw_solver_handle_check(handle);                                                         \
