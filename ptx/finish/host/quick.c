@@ -127,19 +127,81 @@ static void step_before(struct quick *q, V x)
                              LLVMCreateStringAttribute(q->c, QUICK_STEP, sizeof QUICK_STEP - 1, "", 0));
 }
 
+/* Does a constant have the address of shared memory in it, as others see it? */
+static bool names_shared(V c)
+{
+    bool expression = LLVMIsAConstantExpr(c) != NULL;
+    if (expression && LLVMGetConstOpcode(c) == LLVMAddrSpaceCast && space(LLVMGetOperand(c, 0)) == AS_SHARED)
+        return true;
+    bool parts = expression || LLVMIsAConstantVector(c) || LLVMIsAConstantStruct(c) || LLVMIsAConstantArray(c);
+    for (unsigned i = 0; parts && i < (unsigned)LLVMGetNumOperands(c); i++)
+        if (names_shared(LLVMGetOperand(c, i)))
+            return true;
+    return false;
+}
+
 /* What the lanes of a warp, one after another, have not yet all done with shared memory, as bits: in step, all lanes have
  * read before one writes what others read, and so on.  Machine code leaves unsaid that they are, before sm_70 all programs
  * did, and later ones count on it that lack a barrier of the warp. */
 enum pending { PENDING_NOTHING = 0, PENDING_READS = 1, PENDING_WRITES = 2, PENDING_ANY = 3 };
 
-/* Must the lanes be in step before the access `x`?  `pending` is before and behind it. */
-static bool counts_on_step(V x, enum pending *pending)
+/* What a generic address is made of: no address that is seen, a variable of another space or an argument, perhaps shared
+ * memory. */
+enum base { BASE_NONE, BASE_OTHER, BASE_PERHAPS_SHARED };
+
+static enum base base_of(V p, int depth)
 {
+    if (depth == 0 || names_shared(p))
+        return BASE_PERHAPS_SHARED;
+    if (!LLVMIsAInstruction(p))
+        return LLVMIsAConstant(p) ? BASE_NONE : BASE_PERHAPS_SHARED;
+    V from = LLVMGetNumOperands(p) ? LLVMGetOperand(p, 0) : NULL;
+    enum base most = BASE_NONE, one;
+    switch (LLVMGetInstructionOpcode(p)) {
+    case LLVMAlloca: return BASE_OTHER;
+    case LLVMLoad: return space(from) == AS_CONST ? BASE_OTHER : BASE_PERHAPS_SHARED;
+    case LLVMAddrSpaceCast:
+        if (space(from) != AS_GENERIC)
+            return space(from) == AS_SHARED ? BASE_PERHAPS_SHARED : BASE_OTHER;
+        return base_of(from, depth - 1);
+    case LLVMGetElementPtr: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMBitCast: case LLVMFreeze:
+        return base_of(from, depth - 1);
+    case LLVMAdd: case LLVMSub: case LLVMOr: case LLVMSelect: case LLVMPHI:
+        for (unsigned i = LLVMIsASelectInst(p) ? 1 : 0; i < (unsigned)LLVMGetNumOperands(p); i++) {
+            one = base_of(LLVMGetOperand(p, i), depth - 1);
+            most = one > most ? one : most;
+        }
+        return most;
+    case LLVMCall: case LLVMInvoke: case LLVMExtractValue: case LLVMExtractElement: return BASE_PERHAPS_SHARED;
+    default: return BASE_NONE;
+    }
+}
+
+/* Is some address of shared memory made a generic one? */
+static bool makes_shared_generic(struct quick *q)
+{
+    for (V fn = LLVMGetFirstFunction(q->m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+                if (LLVMIsAAddrSpaceCastInst(x) && space(LLVMGetOperand(x, 0)) == AS_SHARED)
+                    return true;
+                for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
+                    if (LLVMIsAConstant(LLVMGetOperand(x, i)) && names_shared(LLVMGetOperand(x, i)))
+                        return true;
+            }
+    return false;
+}
+
+/* Must the lanes be in step before the access `x`?  `pending` is before and behind it. */
+static bool counts_on_step(struct quick *q, V x, enum pending *pending)
+{
+    enum { DEPTH = 8 };
     bool reads = LLVMIsALoadInst(x), writes = LLVMIsAStoreInst(x), both = LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x);
     V p = reads || both ? LLVMGetOperand(x, 0) : writes ? LLVMGetOperand(x, 1) : NULL;
-    bool generic = p && !both && space(p) == AS_GENERIC &&
-                   (LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic);
-    if (!p || (space(p) != AS_SHARED && !generic))
+    bool generic = p && space(p) == AS_GENERIC;
+    bool ordered = generic && !both && (LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic);
+    bool unknown = generic && q->shared_is_generic && base_of(p, DEPTH) != BASE_OTHER;
+    if (!p || (space(p) != AS_SHARED && !ordered && !unknown))
         return false;
     bool step = !both && *pending != PENDING_NOTHING && !(reads && *pending == PENDING_READS);
     *pending = reads ? PENDING_READS : PENDING_WRITES;
@@ -166,7 +228,7 @@ static enum pending steps_of_block(struct quick *q, LLVMBasicBlockRef bb, enum p
             pending = PENDING_NOTHING;
         if (call)
             pending = PENDING_ANY;
-        if ((fence || counts_on_step(x, &pending)) && make)
+        if ((fence || counts_on_step(q, x, &pending)) && make)
             step_before(q, x);
         if (fence && make)
             LLVMInstructionEraseFromParent(x);
@@ -210,6 +272,9 @@ static void steps_of_function(struct quick *q, V fn)
 
 static void steps_make(struct quick *q)
 {
+    q->shared_is_generic = makes_shared_generic(q);
+    if (q->shared_is_generic) /* an address's base is seen when registers are values */
+        q->status = ptx_passes_run(q->m, NULL, "function(sroa)", q->diags);
     for (V fn = LLVMGetFirstFunction(q->m); fn; fn = LLVMGetNextFunction(fn))
         if (!LLVMIsDeclaration(fn))
             steps_of_function(q, fn);
@@ -482,19 +547,6 @@ static void variable_emit(struct quick *q, V x)
     LLVMInstructionEraseFromParent(x);
 }
 
-/* Does a constant have the address of shared memory in it, as others see it? */
-static bool names_shared(V c)
-{
-    bool expression = LLVMIsAConstantExpr(c) != NULL;
-    if (expression && LLVMGetConstOpcode(c) == LLVMAddrSpaceCast && space(LLVMGetOperand(c, 0)) == AS_SHARED)
-        return true;
-    bool parts = expression || LLVMIsAConstantVector(c) || LLVMIsAConstantStruct(c) || LLVMIsAConstantArray(c);
-    for (unsigned i = 0; parts && i < (unsigned)LLVMGetNumOperands(c); i++)
-        if (names_shared(LLVMGetOperand(c, i)))
-            return true;
-    return false;
-}
-
 static V constant_emit(struct quick *q, V fn, V c);
 
 /* A vector or structure: what it is without the elements that name shared memory, and these put in. */
@@ -683,6 +735,7 @@ int ptx_host_quick(LLVMModuleRef m, const struct ptx_finish *finish, bool avx512
     if (q.status == AW_OK)
         object_emit(&q);
     LLVMDisposeBuilder(q.b);
+    aw_ptrmap_fini(&q.polling);
     aw_arena_fini(&q.arena);
     *ret_lanes = q.lanes;
     *ret_local = (uint32_t)q.local;

@@ -4,6 +4,7 @@
 #define AW_PTX_FINISH_HOST_QUICK_H
 
 #include "base/arena.h"
+#include "base/map.h"
 #include "finish/host/host.h"
 
 struct quick {
@@ -18,6 +19,8 @@ struct quick {
     struct aw_arena arena;
     bool lanes;             /* lanes need stacks of their own: they meet, or wait for each other */
     bool barrier;
+    bool shared_is_generic; /* some address of shared memory becomes a generic one */
+    struct aw_ptrmap polling; /* functions that look at what others may change, or call such */
     uint64_t local;         /* bytes of variables of a thread */
     uint32_t n_loops;       /* with places where lanes meet */
     int status;

@@ -53,20 +53,45 @@ static bool used(V x)
     return LLVMGetFirstUse(x) != NULL;
 }
 
-static bool polls(V x)
+/* Does it look at what others may change, or call what does? */
+static bool polls(const struct quick *q, V x)
 {
     enum ptx_simt id = ptx_simt_called(x);
+    if (LLVMIsACallInst(x) && aw_ptrmap_find(&q->polling, LLVMGetCalledValue(x)))
+        return true;
     if (LLVMIsALoadInst(x))
         return LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic;
     return (LLVMIsAAtomicRMWInst(x) && used(x)) || LLVMIsAAtomicCmpXchgInst(x) || id == PTX_SIMT_CLOCK ||
            id == PTX_SIMT_GLOBALTIMER || LLVMIsAFenceInst(x);
 }
 
-static void look(struct quick_node *node)
+static bool function_polls(const struct quick *q, V fn)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+            if (polls(q, x))
+                return true;
+    return false;
+}
+
+static void polling_find(struct quick *q)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (V fn = LLVMGetFirstFunction(q->m); fn; fn = LLVMGetNextFunction(fn))
+            if (!LLVMIsDeclaration(fn) && !aw_ptrmap_find(&q->polling, fn) && function_polls(q, fn)) {
+                more = aw_ptrmap_put(&q->polling, fn, fn);
+                if (!more)
+                    q->status = AW_ERR_OUT_OF_MEMORY;
+            }
+    }
+}
+
+static void look(const struct quick *q, struct quick_node *node)
 {
     for (V x = LLVMGetFirstInstruction(node->bb); x; x = LLVMGetNextInstruction(x)) {
         node->meets |= ptx_quick_op(x) >= 0;
-        node->polls |= polls(x);
+        node->polls |= polls(q, x);
     }
 }
 
@@ -88,7 +113,7 @@ static bool graph_make(struct graph *g)
             to[j] = (int)(intptr_t)aw_ptrmap_find(&index, LLVMGetSuccessor(end, j)) - 1;
         g->nodes[i].bb = order[i];
         g->nodes[i].out = (struct ptx_edges){ to, (int)n };
-        look(&g->nodes[i]);
+        look(g->q, &g->nodes[i]);
     }
     aw_ptrmap_fini(&index);
     return ok;
@@ -321,7 +346,8 @@ static bool has_places(LLVMValueRef fn)
 
 void ptx_quick_sites(struct quick *q)
 {
-    if (has_places(q->kernel))
+    polling_find(q);
+    if (q->status == AW_OK && has_places(q->kernel))
         q->status = ptx_passes_run(q->m, NULL, "function(break-crit-edges)", q->diags);
     for (LLVMValueRef fn = LLVMGetFirstFunction(q->m); fn && q->status == AW_OK; fn = LLVMGetNextFunction(fn)) {
         if (LLVMIsDeclaration(fn))
