@@ -38,6 +38,31 @@ bool ptx_layout_var(struct ptx_var *v, struct ptx_diags *diags)
     return true;
 }
 
+/* Of text lifted from machine code: .pragma "anywarp parameters at 0 8 160" in a kernel's head says where its parameters lie, as
+ * alignments of more than 16 bytes count from a place that only the machine has. */
+static bool place_params(struct ptx_func *f, struct aw_str pragma, struct ptx_diags *diags)
+{
+    static const char word[] = "\"anywarp parameters at ";
+    if (pragma.len < sizeof word || memcmp(pragma.ptr, word, sizeof word - 1) != 0)
+        return true;
+    const char *at = pragma.ptr + sizeof word - 1, *end = pragma.ptr + pragma.len;
+    uint64_t free = 0;
+    for (struct ptx_var *v = f->params; v; v = v->next) {
+        uint64_t offset = 0;
+        bool number = at < end && *at >= '0' && *at <= '9';
+        for (; at < end && *at >= '0' && *at <= '9' && offset <= UINT32_MAX; at++)
+            offset = 10 * offset + (uint64_t)(*at - '0');
+        if (!number || offset < free || offset + v->size > UINT32_MAX) {
+            ptx_error(diags, f->origin->name, v->loc, "the parameter '%.*s' cannot lie there", AW_STR_ARG(v->name));
+            return false;
+        }
+        v->offset = offset;
+        free = offset + v->size;
+        at += at < end && *at == ' ';
+    }
+    return true;
+}
+
 bool ptx_layout_params(struct ptx_func *f, struct ptx_diags *diags)
 {
     for (int list = 0; list < 2; list++) {
@@ -54,6 +79,9 @@ bool ptx_layout_params(struct ptx_func *f, struct ptx_diags *diags)
             }
         }
     }
+    for (uint32_t i = 0; i < f->n_pragmas && f->is_entry; i++)
+        if (!place_params(f, f->pragmas[i], diags))
+            return false;
     return true;
 }
 

@@ -92,25 +92,50 @@ static void find_windows(struct sass_lift *l)
 
 /* ---- The module around the body */
 
-/* How a parameter is declared so that it lies where the machine code has it. */
+/* Where the k-th parameter lies behind the one before, with an alignment. */
+static uint32_t param_behind(const struct sass_code *code, uint32_t k, uint32_t align)
+{
+    uint32_t end = k ? code->params[k - 1].offset + code->params[k - 1].size : 0;
+    return (end + align - 1) / align * align;
+}
+
+/* How the k-th parameter must be aligned to lie where the machine code has it, behind the one before; 0: no alignment of 16 at
+ * most does it, as that of its type is larger, and counts from the beginning of bank 0. */
+static uint32_t param_align(const struct sass_code *code, uint32_t k)
+{
+    uint32_t align = 16;
+    while (align && param_behind(code, k, align) != code->params[k].offset)
+        align /= 2;
+    return align;
+}
+
 static void declare_params(const struct sass_lift *l, struct aw_buf *out)
 {
     const struct sass_code *code = l->code;
-    uint32_t end = 0;
     for (uint32_t k = 0; k < code->n_params; k++) {
         const struct sass_param *p = &code->params[k];
-        uint32_t align = 16;
-        bool scalar = (p->size == 1 || p->size == 2 || p->size == 4 || p->size == 8) && p->offset % p->size == 0 &&
-                      (end + p->size - 1) / p->size * p->size == p->offset;
-        while (align > 1 && (end + align - 1) / align * align != p->offset)
-            align /= 2;
+        uint32_t align = param_align(code, k);
+        bool word = p->size == 1 || p->size == 2 || p->size == 4 || p->size == 8;
         aw_buf_printf(out, "%s\n\t", k ? "," : "");
-        if (scalar)
+        if (word && param_behind(code, k, p->size) == p->offset)
             aw_buf_printf(out, ".param .b%" PRIu32 " p%" PRIu32, 8 * p->size, k);
         else
-            aw_buf_printf(out, ".param .align %" PRIu32 " .b8 p%" PRIu32 "[%" PRIu32 "]", align, k, p->size);
-        end = p->offset + p->size;
+            aw_buf_printf(out, ".param .align %" PRIu32 " .b8 p%" PRIu32 "[%" PRIu32 "]", align ? align : 1, k, p->size);
     }
+}
+
+/* Where parameters lie, where their declarations cannot say it (ptx/module/layout.c). */
+static void place_params(const struct sass_code *code, struct aw_buf *out)
+{
+    bool fit = true;
+    for (uint32_t k = 0; k < code->n_params; k++)
+        fit &= param_align(code, k) != 0;
+    if (fit)
+        return;
+    aw_buf_printf(out, "\n.pragma \"anywarp parameters at");
+    for (uint32_t k = 0; k < code->n_params; k++)
+        aw_buf_printf(out, " %" PRIu32, code->params[k].offset);
+    aw_buf_printf(out, "\";");
 }
 
 /* The parameter that has all of `size` bytes from `at` on; UINT32_MAX: none has. */
@@ -224,6 +249,7 @@ static void limits(const struct sass_lift *l, struct aw_buf *out)
     if (cluster[0])
         aw_buf_printf(out, "\n.reqnctapercluster %" PRIu32 ", %" PRIu32 ", %" PRIu32, cluster[0], cluster[1] ? cluster[1] : 1,
                       cluster[2] ? cluster[2] : 1);
+    place_params(l->code, out);
 }
 
 /* From sm_90 on the system has the first bytes of a block's shared memory. */

@@ -20,6 +20,17 @@ __global__ void many(char a, short b, Three c, int d, char e, double f, Wide g, 
     }
 }
 
+// Arguments that are aligned to more than 16 bytes, of which elements are taken: in machine code such alignments count from the
+// beginning of the constant bank, which is not where the arguments begin.
+template <int N> struct alignas(N) Line {
+    int v[8];
+};
+__global__ void aligned(char a, Line<256> p, int n, Line<64> q, short b, Line<128> r, int *out)
+{
+    int t = threadIdx.x, i = (t + n) % 8;
+    out[t] = a + 10 * p.v[i] + 100 * q.v[7 - i] + 1000 * r.v[i ^ 1] + 10000 * b;
+}
+
 namespace {
 __global__ void hidden(int *out) { atomicAdd(out, 1); }
 }
@@ -53,10 +64,29 @@ static void check_many(const Dev<int> &d, int where, int shape)
     CHECK(cudaMemset(d, 0, sizeof out));
 }
 
+static void check_aligned(const Dev<int> &d)
+{
+    int out[32], n = 3;
+    Line<256> p;
+    Line<64> q;
+    Line<128> r;
+    for (int i = 0; i < 8; i++)
+        p.v[i] = i + 1, q.v[i] = 2 * i, r.v[i] = 9 - i;
+    aligned<<<1, 32>>>(7, p, n, q, 5, r, d);
+    CHECK_LAUNCH();
+    CHECK(cudaMemcpy(out, d, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < 32; t++) {
+        int i = (t + n) % 8, want = 7 + 10 * p.v[i] + 100 * q.v[7 - i] + 1000 * r.v[i ^ 1] + 10000 * 5;
+        EXPECT(out[t] == want, "aligned arguments, thread %d: %d, not %d", t, out[t], want);
+    }
+    CHECK(cudaMemset(d, 0, sizeof out));
+}
+
 int main()
 {
     Dev<int> d(256);
     d.fill(0);
+    check_aligned(d);
     char a = -5, e = 'z';
     short b = 1234;
     Three c = {1, 2, 3};
