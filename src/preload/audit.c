@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/quirk.h"
+#include "preload/object.h"
 #include "preload/preload.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -85,6 +86,22 @@ static bool aw_audit_stem(const char *name)
     return false;
 }
 
+/* What a development link leads to: a file with a version in its name, or, as wheels have no links, a copy with one inside. */
+static const char *aw_audit_behind(const char *link, char real[static PATH_MAX])
+{
+    struct aw_elf elf;
+    if (!realpath(link, real))
+        return aw_audit_basename(link);
+    const char *name = aw_audit_basename(real);
+    if (strcmp(name, aw_audit_basename(link)) != 0 || !aw_elf_open(&elf, real))
+        return name;
+    const char *soname = aw_elf_soname(&elf);
+    if (*soname && strlen(soname) < PATH_MAX)
+        name = strcpy(real, soname);
+    aw_elf_close(&elf);
+    return name;
+}
+
 /* Which of our libraries stands for the file asked for, or NULL. */
 static struct aw_audit_library *aw_audit_find(const char *asked)
 {
@@ -95,8 +112,8 @@ static struct aw_audit_library *aw_audit_find(const char *asked)
     if (!strncmp(name, "libcuda.so", 10) && (name[10] == '\0' || (name[10] == '.' && aw_quirk_on(AW_QUIRK_DRIVER_FILES))))
         name = "libcuda.so.1";
     /* The development link says nothing of its version; what it leads to does. */
-    if (n > 3 && !strcmp(name + n - 3, ".so") && aw_audit_stem(name) && strchr(asked, '/') && realpath(asked, real))
-        name = aw_audit_basename(real);
+    if (n > 3 && !strcmp(name + n - 3, ".so") && aw_audit_stem(name) && strchr(asked, '/'))
+        name = aw_audit_behind(asked, real);
     for (size_t i = 0; i < LIBRARIES; i++)
         if (aw_audit_names(name, libraries[i].soname))
             return &libraries[i];

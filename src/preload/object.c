@@ -180,6 +180,27 @@ void aw_elf_close(struct aw_elf *elf)
     memset(elf, 0, sizeof *elf);
 }
 
+static const char *aw_elf_segment_soname(const struct aw_elf *elf, const Elf64_Phdr *segment)
+{
+    const Elf64_Dyn *d = aw_elf_at(elf, segment->p_offset, segment->p_filesz / sizeof *d, sizeof *d, _Alignof(Elf64_Dyn));
+    uint64_t strings = 0, size = 0, at = UINT64_MAX;
+    for (size_t i = 0; d && i < segment->p_filesz / sizeof *d && d[i].d_tag != DT_NULL; i++) {
+        strings = d[i].d_tag == DT_STRTAB ? d[i].d_un.d_ptr : strings;
+        size = d[i].d_tag == DT_STRSZ ? d[i].d_un.d_val : size;
+        at = d[i].d_tag == DT_SONAME ? d[i].d_un.d_val : at;
+    }
+    const char *table = at < size ? aw_elf_loaded(elf, strings, size, 1) : NULL;
+    return table && table[size - 1] == '\0' ? table + at : "";
+}
+
+const char *aw_elf_soname(const struct aw_elf *elf)
+{
+    for (size_t i = 0; i < elf->n_segments; i++)
+        if (elf->segments[i].p_type == PT_DYNAMIC)
+            return aw_elf_segment_soname(elf, &elf->segments[i]);
+    return "";
+}
+
 const char *aw_elf_name(const struct aw_elf_symbols *table, const Elf64_Sym *sym)
 {
     return sym->st_name < table->strings_size ? table->strings + sym->st_name : "";

@@ -37,6 +37,9 @@ struct aw_elf {
 bool aw_elf_open(struct aw_elf *elf, const char *path);
 void aw_elf_close(struct aw_elf *elf);
 
+/* "" where the file says none; borrowed from it. */
+const char *aw_elf_soname(const struct aw_elf *elf);
+
 /* "" when the name lies outside the string table. */
 const char *aw_elf_name(const struct aw_elf_symbols *table, const Elf64_Sym *sym);
 

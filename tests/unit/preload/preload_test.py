@@ -125,6 +125,9 @@ def main():
               LD_LIBRARY_PATH=tmp)
         c.run('development link, relative', ['/bin/sh', '-c', 'cd %s && exec %s ./libcudart.so' % (tmp, c.path('opener'))],
               'opened: ours13\n' * 2)
+        os.remove(dev)
+        shutil.copy(theirs, dev)
+        c.run('copy instead of a development link', [c.path('opener'), dev], 'opened: ours13\n' * 2)
         for name, want in (('libcudart.so.12.9.79', 'ours12'), ('libcudart.so.11.8.89', 'ours11'),
                            ('libcudart.so.13.0.96', 'ours13')):
             full = os.path.join(tmp, name)
