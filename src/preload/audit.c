@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/quirk.h"
@@ -102,21 +103,76 @@ static const char *aw_audit_behind(const char *link, char real[static PATH_MAX])
     return name;
 }
 
+static bool aw_audit_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* The release of CUDA from which on a library has a SONAME, where its version is not the release's. */
+static const struct {
+    const char *soname;
+    int release;
+} aw_audit_releases[] = {
+    { "libcudnn.so.8", 11 },  { "libcudnn.so.9", 12 },     { "libcufft.so.10", 11 },      { "libcufft.so.11", 12 },
+    { "libcufft.so.12", 13 }, { "libcusolver.so.12", 13 }, { "libcusolverMg.so.12", 13 },
+};
+
+static int aw_audit_release(const char *soname)
+{
+    int version = 0;
+    for (size_t i = 0; i < sizeof aw_audit_releases / sizeof *aw_audit_releases; i++)
+        if (!strcmp(aw_audit_releases[i].soname, soname))
+            return aw_audit_releases[i].release;
+    sscanf(strstr(soname, ".so"), ".so.%d", &version);
+    return version;
+}
+
+/* The release of the one runtime that the program has loaded; 0: it has none, or several. */
+static int aw_audit_runtime(void)
+{
+    int release = 0, n = 0;
+    for (size_t i = 0; i < LIBRARIES; i++)
+        if (libraries[i].loaded && !strncmp(libraries[i].soname, "libcudart.", 10)) {
+            release = aw_audit_release(libraries[i].soname);
+            n++;
+        }
+    return n == 1 ? release : 0;
+}
+
+/* A development link of ours leads to the newest of a library's versions.  A program with an older runtime wants the one that
+ * belongs to that: cuDNN 9 lacks functions of cuDNN 8, say. */
+static struct aw_audit_library *aw_audit_of_release(struct aw_audit_library *newest)
+{
+    struct aw_audit_library *best = newest;
+    int release = aw_audit_runtime();
+    size_t stem = (size_t)(strstr(newest->soname, ".so") - newest->soname) + strlen(".so.");
+    for (size_t i = 0; i < LIBRARIES && release; i++) {
+        struct aw_audit_library *l = &libraries[i];
+        bool same = !strncmp(l->soname, newest->soname, stem) && l->path[0];
+        int of = aw_audit_release(l->soname), bests = aw_audit_release(best->soname);
+        if (same && of <= release && (bests > release || of > bests))
+            best = l;
+    }
+    return best;
+}
+
 /* Which of our libraries stands for the file asked for, or NULL. */
 static struct aw_audit_library *aw_audit_find(const char *asked)
 {
     const char *name = aw_audit_basename(asked);
     char real[PATH_MAX];
     size_t n = strlen(name);
+    bool link = n > 3 && !strcmp(name + n - 3, ".so") && aw_audit_stem(name) && strchr(asked, '/');
     /* The driver's file is named by the driver's version: libcuda.so.580.65.06. */
     if (!strncmp(name, "libcuda.so", 10) && (name[10] == '\0' || (name[10] == '.' && aw_quirk_on(AW_QUIRK_DRIVER_FILES))))
         name = "libcuda.so.1";
     /* The development link says nothing of its version; what it leads to does. */
-    if (n > 3 && !strcmp(name + n - 3, ".so") && aw_audit_stem(name) && strchr(asked, '/'))
+    if (link)
         name = aw_audit_behind(asked, real);
     for (size_t i = 0; i < LIBRARIES; i++)
         if (aw_audit_names(name, libraries[i].soname))
-            return &libraries[i];
+            return link && aw_audit_same_file(asked, libraries[i].path) ? aw_audit_of_release(&libraries[i]) : &libraries[i];
     return NULL;
 }
 

@@ -128,6 +128,18 @@ def main():
         os.remove(dev)
         shutil.copy(theirs, dev)
         c.run('copy instead of a development link', [c.path('opener'), dev], 'opened: ours13\n' * 2)
+        # A development link of ours, whose version goes with the runtime that the program has.
+        both = os.path.join(tmp, 'both')
+        os.mkdir(both)
+        for ours, name in (('11.0', 'libcudart.so.11.0'), ('11.0', 'libcudnn.so.8'), ('13', 'libcudnn.so.9')):
+            shutil.copy(c.path('ours/libcudart.so.' + ours), os.path.join(both, name))
+        os.symlink('libcudnn.so.9', os.path.join(both, 'libcudnn.so'))
+        needed = 'libanywarp-needed.so.0'
+        shutil.copy(c.path('ours/' + needed), os.path.join(both, needed))
+        ask = [c.path('opener'), 'libcudnn.so']
+        c.run('development link of ours', ask, 'opened: ours13\n' * 2, lib_dir=both, LD_LIBRARY_PATH=both)
+        c.run('development link of ours, for an older runtime', ask, 'opened: ours11\n' * 2, lib_dir=both, LD_LIBRARY_PATH=both,
+              LD_PRELOAD=c.preload + ':' + os.path.join(both, 'libcudart.so.11.0'))
         for name, want in (('libcudart.so.12.9.79', 'ours12'), ('libcudart.so.11.8.89', 'ours11'),
                            ('libcudart.so.13.0.96', 'ours13')):
             full = os.path.join(tmp, name)
