@@ -27,23 +27,30 @@ ncclResult_t awnccl_ncclGetUniqueId(ncclUniqueId *id)
 }
 
 /* What a program's compiler did not know, or left open, is INT_MIN. */
-static bool config_blocking(const ncclConfig_t *config)
+bool aw_nccl_config_blocking(const ncclConfig_t *config, bool otherwise)
 {
-    return !config || config->size < offsetof(ncclConfig_t, blocking) + sizeof config->blocking || config->blocking != 0;
+    if (!config || config->size < offsetof(ncclConfig_t, blocking) + sizeof config->blocking || config->blocking == INT_MIN)
+        return otherwise;
+    return config->blocking != 0;
 }
 
-ncclResult_t awnccl_ncclCommInitRankConfig(ncclComm_t *ret, int n, ncclUniqueId id, int rank, ncclConfig_t *config)
+ncclResult_t aw_nccl_comm_join(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank, bool blocking)
 {
     ncclComm_t comm;
     if (!ret || n < 1 || rank < 0 || rank >= n)
         return refuse("ncclCommInitRank: the rank is not below the number of ranks, or comm is NULL");
-    if (n > 1 && !aw_nccl_id_known(&id))
+    if (n > 1 && !aw_nccl_id_known(id))
         return refuse("ncclCommInitRank: not an id of this library's ncclGetUniqueId");
-    ncclResult_t result = aw_nccl_comm_create(rank, n, &id, config_blocking(config), &comm);
+    ncclResult_t result = aw_nccl_comm_create(rank, n, id, blocking, &comm);
     if (result != ncclSuccess)
         return result;
     *ret = comm;
     return aw_nccl_group_begun(comm);
+}
+
+ncclResult_t awnccl_ncclCommInitRankConfig(ncclComm_t *ret, int n, ncclUniqueId id, int rank, ncclConfig_t *config)
+{
+    return aw_nccl_comm_join(ret, n, &id, rank, aw_nccl_config_blocking(config, true));
 }
 
 ncclResult_t awnccl_ncclCommInitRank(ncclComm_t *ret, int n, ncclUniqueId id, int rank)
@@ -98,7 +105,7 @@ ncclResult_t awnccl_ncclCommFinalize(ncclComm_t comm)
     if (result != ncclSuccess)
         return result;
     pthread_mutex_lock(&comm->lock);
-    bool again = comm->finalized;
+    bool again = comm->finalized || comm->revoked;
     comm->finalized = true;
     pthread_mutex_unlock(&comm->lock);
     if (again)
@@ -145,58 +152,6 @@ ncclResult_t awnccl_ncclCommUserRank(ncclComm_t comm, int *rank)
 ncclResult_t awnccl_ncclCommCuDevice(ncclComm_t comm, int *device)
 {
     return number_give(comm, device, offsetof(struct ncclComm, device));
-}
-
-/* ---- Split: everybody says where it goes, and the first of each part where the part meets. */
-
-struct split {
-    int color, key, rank;
-    ncclUniqueId id;
-};
-
-static int split_order(const void *a, const void *b)
-{
-    const struct split *x = a, *y = b;
-    return x->key != y->key ? (x->key < y->key ? -1 : 1) : x->rank - y->rank;
-}
-
-static ncclResult_t split_join(ncclComm_t comm, const struct split *own, struct split *all, ncclConfig_t *config, ncclComm_t *ret)
-{
-    int n = 0, rank = -1;
-    for (int i = 0; i < comm->n; i++)
-        if (all[i].color == own->color)
-            all[n++] = all[i];
-    qsort(all, (size_t)n, sizeof *all, split_order);
-    for (int i = 0; i < n; i++)
-        if (all[i].rank == own->rank)
-            rank = i;
-    return awnccl_ncclCommInitRankConfig(ret, n, all[0].id, rank, config);
-}
-
-ncclResult_t awnccl_ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *ret, ncclConfig_t *config)
-{
-    struct split own = { .color = color, .key = key };
-    CUcontext before;
-    ncclResult_t result = aw_nccl_comm_check(comm);
-    if (result != ncclSuccess)
-        return result;
-    if (!ret || color < -1)
-        return refuse("ncclCommSplit: color is negative and not NCCL_SPLIT_NOCOLOR, or newcomm is NULL");
-    own.rank = comm->rank;
-    struct split *all = calloc((size_t)comm->n, sizeof *all);
-    result = all ? awnccl_ncclGetUniqueId(&own.id) : ncclSystemError;
-    if (result == ncclSuccess)
-        result = aw_nccl_exchange(comm, &own, all, sizeof own);
-    if (result == ncclSuccess && color == -1)
-        *ret = NULL;
-    else if (result == ncclSuccess && cuCtxPushCurrent_v2(comm->queue.ctx) == CUDA_SUCCESS) {
-        ncclConfig_t inherited = { .size = sizeof inherited, .blocking = comm->blocking };
-        result = split_join(comm, &own, all, config ? config : &inherited, ret);
-        cuCtxPopCurrent_v2(&before);
-    } else if (result == ncclSuccess)
-        result = ncclUnhandledCudaError;
-    free(all);
-    return result;
 }
 
 /* ---- Reductions of the program's own. */

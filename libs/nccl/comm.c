@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "batch.h"
+#include "derive.h"
 #include "status.h"
 
 #define AW_ROOM "nccl"
@@ -86,6 +87,21 @@ static void error_set(ncclComm_t comm, ncclResult_t error)
     pthread_mutex_unlock(&comm->lock);
 }
 
+/* Tells everybody where this rank serves. */
+static bool peers_learn(ncclComm_t comm, struct aw_nccl_mesh *mesh)
+{
+    ncclUniqueId own;
+    ncclUniqueId *peers = calloc((size_t)comm->n, sizeof *peers);
+    if (!aw_nccl_id_create(&own)) /* no id: what would meet here is refused */
+        memset(&own, 0, sizeof own);
+    if (peers && comm->engine->allgather(mesh, &own, peers, sizeof own)) {
+        comm->peers = peers;
+        return true;
+    }
+    free(peers);
+    return false;
+}
+
 static bool connect_ranks(ncclComm_t comm)
 {
     char why[256] = "out of memory";
@@ -99,6 +115,11 @@ static bool connect_ranks(ncclComm_t comm)
         pthread_mutex_lock(&comm->lock);
         comm->mesh = mesh;
         pthread_mutex_unlock(&comm->lock);
+        if (mesh && !peers_learn(comm, mesh)) {
+            if (!comm->cancel)
+                aw_nccl_error("rank %d of %d does not connect: %s", comm->rank, comm->n, comm->engine->error(mesh));
+            return false;
+        }
     }
     if (!comm->mesh && !comm->cancel)
         aw_nccl_error("rank %d of %d does not connect: %s", comm->rank, comm->n, why);
@@ -200,6 +221,11 @@ void aw_nccl_comm_unref(ncclComm_t comm)
     if (comm->mesh)
         comm->engine->destroy(comm->mesh);
     word_give(comm->done);
+    for (struct aw_nccl_shrunk *s; (s = comm->shrunk);) {
+        comm->shrunk = s->next;
+        free(s);
+    }
+    free(comm->peers);
     pthread_mutex_destroy(&comm->order);
     pthread_mutex_destroy(&comm->lock);
     pthread_cond_destroy(&comm->changed);
@@ -249,6 +275,26 @@ static void queue_drop(ncclComm_t comm)
     pthread_mutex_unlock(&comm->lock);
 }
 
+void aw_nccl_comm_revoke(ncclComm_t comm, ncclResult_t error)
+{
+    pthread_mutex_lock(&comm->lock);
+    bool started = comm->started;
+    comm->started = false;
+    comm->revoked = true;
+    comm->cancel = 1;
+    struct aw_nccl_mesh *mesh = comm->mesh;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+    if (mesh)
+        comm->engine->close(mesh);
+    if (started)
+        pthread_join(comm->worker, NULL);
+    queue_drop(comm);
+    pthread_mutex_lock(&comm->lock);
+    comm->error = error;
+    pthread_mutex_unlock(&comm->lock);
+}
+
 ncclResult_t aw_nccl_comm_end(ncclComm_t comm, bool abort)
 {
     ncclResult_t result = ncclSuccess;
@@ -258,33 +304,15 @@ ncclResult_t aw_nccl_comm_end(ncclComm_t comm, bool abort)
     comm->ended = true;
     if (abort || result != ncclSuccess)
         comm->cancel = 1;
-    struct aw_nccl_mesh *mesh = comm->cancel ? comm->mesh : NULL;
+    bool started = comm->started;
+    struct aw_nccl_mesh *mesh = comm->cancel && started ? comm->mesh : NULL;
     pthread_cond_broadcast(&comm->changed);
     pthread_mutex_unlock(&comm->lock);
     if (mesh)
         comm->engine->close(mesh);
-    pthread_join(comm->worker, NULL);
+    if (started)
+        pthread_join(comm->worker, NULL);
     queue_drop(comm);
     aw_nccl_comm_unref(comm);
-    return result;
-}
-
-/* ---- Without streams. */
-
-ncclResult_t aw_nccl_exchange(ncclComm_t comm, const void *in, void *out, size_t size)
-{
-    struct aw_nccl_op op = { .kind = AW_NCCL_ALLGATHER, .in = in, .out = out, .in_size = size, .out_size = size * (size_t)comm->n,
-                             .count = size, .type = ncclUint8 };
-    struct aw_nccl_batch *batch = aw_nccl_batch_create(comm, &op, 1);
-    if (!batch)
-        return ncclSystemError;
-    pthread_mutex_lock(&comm->lock);
-    batch->refs++;
-    aw_nccl_batch_queue(batch);
-    while (!batch->done && comm->error == ncclSuccess && !comm->cancel)
-        pthread_cond_wait(&comm->changed, &comm->lock);
-    ncclResult_t result = batch->done ? ncclSuccess : comm->error != ncclSuccess ? comm->error : ncclInvalidUsage;
-    aw_nccl_batch_unref(batch);
-    pthread_mutex_unlock(&comm->lock);
     return result;
 }

@@ -60,12 +60,20 @@ struct ncclComm {
     bool started, ended;   /* the worker */
     bool ready;            /* connected */
     bool finalized;
-    volatile int cancel;   /* aborted */
+    bool revoked;          /* its worker has ended; what is made of it meets at `peers` */
+    bool suspended;
+    volatile int cancel;   /* aborted, or revoked */
     ncclResult_t error;    /* what has gone wrong, sticky */
     struct aw_nccl_batch *head, **tail;
     uint32_t given;        /* batches, counted */
     uint32_t *done;        /* those that the worker is through with, counted; streams wait for it */
     int refs;              /* the program's, and one for each batch that streams may wait for */
+    ncclUniqueId *peers;   /* of each rank: where it serves, should what is made of this one not meet through it; NULL: one
+                            * rank */
+    ncclUniqueId grow;     /* what new ranks come by, where `growing` */
+    bool growing;
+    unsigned exchanges;    /* by `peers`, counted */
+    struct aw_nccl_shrunk *shrunk; /* how often it was shrunk by each set of ranks */
     struct {
         bool used, on_device;
         ncclDataType_t type;
@@ -79,6 +87,12 @@ ncclResult_t aw_nccl_comm_create(int rank, int n, const ncclUniqueId *id, bool b
 ncclResult_t aw_nccl_comm_wait(ncclComm_t comm);
 /* Until all batches are done; its error. */
 ncclResult_t aw_nccl_comm_drain(ncclComm_t comm);
+/* A communicator of these ranks, for *ret and in the thread's group. */
+ncclResult_t aw_nccl_comm_join(ncclComm_t *ret, int n, const ncclUniqueId *id, int rank, bool blocking);
+/* What the configuration says, else `otherwise`. */
+bool aw_nccl_config_blocking(const ncclConfig_t *config, bool otherwise);
+/* Stops what it is doing, for good; its streams go on.  `error`: what it is to say from then on. */
+void aw_nccl_comm_revoke(ncclComm_t comm, ncclResult_t error);
 /* Ends it; `abort`: whatever it is doing. */
 ncclResult_t aw_nccl_comm_end(ncclComm_t comm, bool abort);
 /* NULL and bad handles: ncclInvalidArgument. */
@@ -88,7 +102,10 @@ ncclResult_t aw_nccl_comm_check(ncclComm_t comm);
 ncclResult_t aw_nccl_submit(ncclComm_t comm, const struct aw_nccl_op *ops, size_t n);
 /* Runs the operations of a batch on host memory; false: comm->mesh's error says why.  The worker calls it (run.c). */
 bool aw_nccl_run(ncclComm_t comm, struct aw_nccl_op *ops, size_t n);
-/* For split: an allgather of `size` bytes each on host memory, behind all that was given before. */
-ncclResult_t aw_nccl_exchange(ncclComm_t comm, const void *in, void *out, size_t size);
+/* For what is made of a communicator: an allgather of `size` bytes each on host memory, behind all that was given before; of a
+ * revoked one through where its rank 0 serves.  Both are borrowed until `end`, which waits and frees. */
+struct aw_nccl_exchange;
+ncclResult_t aw_nccl_exchange_begin(ncclComm_t comm, const void *in, void *out, size_t size, struct aw_nccl_exchange **ret);
+ncclResult_t aw_nccl_exchange_end(struct aw_nccl_exchange *exchange);
 
 #endif

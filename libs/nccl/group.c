@@ -11,12 +11,13 @@
 static __thread struct {
     int depth;
     ncclResult_t error; /* the first of the group's calls */
-    size_t n, room, n_begun, begun_room;
+    size_t n, room, n_begun, begun_room, n_made, made_room;
     struct {
         ncclComm_t comm;
         struct aw_nccl_op op;
     } *ops;
     ncclComm_t *begun;
+    struct aw_nccl_making **made;
 } group;
 
 static bool grow(void **array, size_t n, size_t *room, size_t size)
@@ -55,6 +56,27 @@ ncclResult_t aw_nccl_group_begun(ncclComm_t comm)
     return ncclSuccess;
 }
 
+ncclResult_t aw_nccl_group_make(struct aw_nccl_making *making)
+{
+    if (!group.depth)
+        return aw_nccl_making_end(making);
+    if (!grow((void **)&group.made, group.n_made, &group.made_room, sizeof *group.made))
+        return group.error = ncclSystemError;
+    group.made[group.n_made++] = making;
+    return ncclSuccess;
+}
+
+/* The new communicators are begun in the group, which waits for all of them. */
+static void group_make_all(void)
+{
+    for (size_t i = 0; i < group.n_made; i++) {
+        ncclResult_t result = aw_nccl_making_end(group.made[i]);
+        if (group.error == ncclSuccess && result != ncclInProgress)
+            group.error = result;
+    }
+    group.n_made = 0;
+}
+
 ncclResult_t awnccl_ncclGroupStart(void)
 {
     group.depth++;
@@ -85,6 +107,8 @@ ncclResult_t awnccl_ncclGroupEnd(void)
         aw_nccl_error("ncclGroupEnd without ncclGroupStart");
         return ncclInvalidUsage;
     }
+    if (group.depth == 1)
+        group_make_all();
     if (--group.depth)
         return ncclSuccess;
     ncclResult_t result = group.error;

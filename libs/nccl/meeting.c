@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/env.h"
+#include "base/hash.h"
 
 /* What is in the 128 bytes of an id. */
 struct id {
@@ -291,6 +292,20 @@ bool aw_nccl_id_create(ncclUniqueId *ret_id)
     memset(ret_id, 0, sizeof *ret_id);
     memcpy(ret_id, &id, sizeof id);
     return true;
+}
+
+ncclUniqueId aw_nccl_id_derive(const ncclUniqueId *packed, const void *bytes, size_t size)
+{
+    ncclUniqueId derived = *packed;
+    struct aw_hasher hasher;
+    struct id id;
+    memcpy(&id, packed, sizeof id);
+    aw_hasher_init(&hasher);
+    aw_hasher_add(&hasher, id.word, sizeof id.word);
+    aw_hasher_add(&hasher, bytes, size);
+    aw_hash128_hex(aw_hasher_end(&hasher), id.word);
+    memcpy(&derived, &id, sizeof id);
+    return derived;
 }
 
 /* ---- Visitors. */

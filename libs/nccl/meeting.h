@@ -10,6 +10,8 @@
 /* A fresh id; starts this process's server where there is none.  false: errno says why. */
 bool aw_nccl_id_create(ncclUniqueId *ret_id);
 bool aw_nccl_id_known(const ncclUniqueId *id);
+/* Another one at the same server: who has the id and these bytes has the same. */
+ncclUniqueId aw_nccl_id_derive(const ncclUniqueId *id, const void *bytes, size_t size);
 /* This machine's address for others, numeric; static.  NCCL_SOCKET_IFNAME chooses the interface. */
 const char *aw_nccl_address(void);
 

@@ -37,7 +37,14 @@ typedef enum {
 } ncclDataType_t;
 
 typedef enum { ncclScalarDevice = 0, ncclScalarHostImmediate = 1 } ncclScalarResidence_t;
-typedef int ncclCommMemStat_t;
+/* bytes of device memory: those that can be suspended, 1 where they are, those that cannot, all */
+typedef enum {
+    ncclStatGpuMemSuspend = 0,
+    ncclStatGpuMemSuspended = 1,
+    ncclStatGpuMemPersist = 2,
+    ncclStatGpuMemTotal = 3,
+} ncclCommMemStat_t;
+enum { NCCL_SHRINK_DEFAULT = 0, NCCL_SHRINK_ABORT = 1, NCCL_REVOKE_DEFAULT = 0, NCCL_SUSPEND_MEM = 1 };
 
 typedef struct ncclComm *ncclComm_t;
 typedef struct ncclWindow_vidmem *ncclWindow_t;

@@ -233,7 +233,7 @@ ncclResult_t aw_nccl_submit(ncclComm_t comm, const struct aw_nccl_op *ops, size_
     CUcontext before;
     pthread_mutex_lock(&comm->lock);
     ncclResult_t error = comm->error;
-    if (error == ncclSuccess && (comm->ended || comm->finalized || comm->cancel))
+    if (error == ncclSuccess && (comm->ended || comm->finalized || comm->suspended || comm->cancel))
         error = ncclInvalidUsage;
     pthread_mutex_unlock(&comm->lock);
     if (error != ncclSuccess)

@@ -1,4 +1,5 @@
-/* NCCL between processes against plain loops: all types and reductions, every collective, groups, streams, graphs, split, abort,
+/* NCCL between processes against plain loops: all types and reductions, every collective, groups, streams, graphs, split, shrink,
+ * grow, revoke, suspend, abort,
  * errors.  Usage: nccl_test RANKS [quick | devices] */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
@@ -378,6 +379,152 @@ static void aborts(void)
     FINE(cudaStreamSynchronize(stream));
 }
 
+/* A sum over what was made of the communicator, of the ranks of it that `in_it` has, in their order. */
+static void sums(ncclComm_t made, unsigned in_it, int line)
+{
+    int n = -1, r = -1, before = bad;
+    FINE(ncclCommCount(made, &n));
+    FINE(ncclCommUserRank(made, &r));
+    CHECK(n == __builtin_popcount(in_it) && r == __builtin_popcount(in_it & ((1u << rank) - 1)));
+    fill(7, 10);
+    FINE(ncclAllReduce(in, out, 10, ncclFloat32, ncclSum, made, stream));
+    float *got = fetch(out, 40);
+    for (size_t i = 0; i < 10; i++) {
+        double sum = 0;
+        for (int k = 0; k < ranks; k++)
+            sum += in_it >> k & 1 ? element(k, i, 1) : 0;
+        CHECK(got[i] == sum);
+    }
+    free(got);
+    if (bad != before)
+        fprintf(stderr, "rank %d: from line %d\n", rank, line);
+}
+
+static void shrinks(void)
+{
+    ncclComm_t less = NULL;
+    int last = ranks - 1, all_but_zero[16], wrong[2] = { ranks, rank };
+    unsigned all = (1u << ranks) - 1;
+    CHECK(ncclCommShrink(comm, &wrong[0], 1, &less, NULL, 0) == ncclInvalidArgument);
+    CHECK(ncclCommShrink(comm, &wrong[1], 1, &less, NULL, 0) == ncclInvalidArgument);
+    CHECK(ncclCommShrink(comm, NULL, 0, &less, NULL, 0) == ncclInvalidArgument);
+    for (int round = 0; round < 2 && rank != last; round++) {
+        FINE(ncclCommShrink(comm, &last, 1, &less, NULL, NCCL_SHRINK_DEFAULT));
+        sums(less, all & ~(1u << last), __LINE__);
+        FINE(ncclCommDestroy(less));
+    }
+    if (rank == 0) { /* alone */
+        for (int i = 1; i < ranks; i++)
+            all_but_zero[i - 1] = i;
+        FINE(ncclCommShrink(comm, all_but_zero, ranks - 1, &less, NULL, NCCL_SHRINK_DEFAULT));
+        sums(less, 1, __LINE__);
+        FINE(ncclCommDestroy(less));
+    } else if (ranks > 2) { /* without the one that served when they first met */
+        FINE(ncclCommShrink(comm, &(int){ 0 }, 1, &less, NULL, NCCL_SHRINK_DEFAULT));
+        sums(less, all & ~1u, __LINE__);
+        FINE(ncclCommDestroy(less));
+    }
+    sums(comm, all, __LINE__); /* the parent is as it was */
+}
+
+/* Rank 0 leaves in the middle; the others wait for it in vain, and go on without it. */
+static void shrinks_after_a_loss(void)
+{
+    ncclComm_t other, less;
+    FINE(ncclCommSplit(comm, 0, rank, &other, NULL));
+    if (rank == 0) {
+        FINE(ncclCommAbort(other));
+        return;
+    }
+    FINE(ncclRecv(out, 4, ncclFloat32, 0, other, stream));
+    FINE(ncclCommShrink(other, &(int){ 0 }, 1, &less, NULL, NCCL_SHRINK_ABORT));
+    CHECK(ncclAllReduce(in, out, 1, ncclFloat32, ncclSum, other, stream) != ncclSuccess);
+    FINE(cudaStreamSynchronize(stream));
+    sums(less, ((1u << ranks) - 1) & ~1u, __LINE__);
+    FINE(ncclCommDestroy(less));
+    FINE(ncclCommAbort(other));
+}
+
+/* Rank 0 joins the others, once by way of rank 1's id. */
+static void grows(void)
+{
+    ncclComm_t others = NULL, all = NULL;
+    ncclUniqueId id;
+    FINE(ncclCommSplit(comm, rank ? 0 : -1, rank, &others, NULL));
+    if (rank == 1) {
+        FINE(ncclCommGetUniqueId(others, &id));
+        CHECK(ncclCommGetUniqueId(others, &id) == ncclInvalidUsage);
+        FINE(cudaMemcpy(in, &id, sizeof id, DEFAULT));
+    }
+    FINE(ncclBroadcast(in, out, sizeof id, ncclUint8, 1, comm, stream));
+    void *got = fetch(out, sizeof id);
+    memcpy(&id, got, sizeof id);
+    free(got);
+    if (rank) {
+        CHECK(ncclCommGrow(others, ranks - 1, NULL, -1, &all, NULL) == ncclInvalidArgument);
+        CHECK(ncclCommGrow(others, ranks, NULL, rank - 1, &all, NULL) == ncclInvalidArgument);
+        FINE(ncclCommGrow(others, ranks, NULL, -1, &all, NULL));
+        FINE(ncclCommDestroy(others));
+    } else {
+        CHECK(ncclCommGrow(NULL, ranks, NULL, ranks - 1, &all, NULL) == ncclInvalidArgument);
+        FINE(ncclCommGrow(NULL, ranks, &id, ranks - 1, &all, NULL));
+    }
+    int n = 0, r = -1;
+    FINE(ncclCommCount(all, &n));
+    FINE(ncclCommUserRank(all, &r));
+    CHECK(n == ranks && r == (rank ? rank - 1 : ranks - 1));
+    fill(7, 10);
+    FINE(ncclAllReduce(in, out, 10, ncclFloat32, ncclSum, all, stream));
+    float *sum = fetch(out, 40);
+    for (size_t i = 0; i < 10; i++)
+        CHECK(sum[i] == reduced(ncclSum, i, 1));
+    free(sum);
+    FINE(ncclCommDestroy(all));
+}
+
+/* A receive without a send is under way; what is made of the communicator after is not touched by that. */
+static void revokes(void)
+{
+    ncclComm_t other, half, less;
+    ncclResult_t error = ncclRemoteError;
+    unsigned even = 0x55555555u & ((1u << ranks) - 1);
+    FINE(ncclCommSplit(comm, 0, rank, &other, NULL));
+    FINE(ncclRecv(out, 4, ncclFloat32, (rank + 1) % ranks, other, stream));
+    CHECK(ncclCommRevoke(other, 1) == ncclInvalidArgument);
+    FINE(ncclCommRevoke(other, NCCL_REVOKE_DEFAULT));
+    FINE(cudaStreamSynchronize(stream));
+    FINE(ncclCommGetAsyncError(other, &error));
+    CHECK(error == ncclSuccess);
+    CHECK(ncclAllReduce(in, out, 1, ncclFloat32, ncclSum, other, stream) == ncclInvalidUsage);
+    CHECK(ncclCommFinalize(other) == ncclInvalidUsage);
+    for (int round = 0; round < 2; round++) {
+        FINE(ncclCommSplit(other, rank % 2, rank, &half, NULL));
+        sums(half, rank % 2 ? ((1u << ranks) - 1) & ~even : even, __LINE__);
+        FINE(ncclCommDestroy(half));
+    }
+    if (rank != ranks - 1) {
+        FINE(ncclCommShrink(other, &(int){ ranks - 1 }, 1, &less, NULL, NCCL_SHRINK_DEFAULT));
+        sums(less, (1u << (ranks - 1)) - 1, __LINE__);
+        FINE(ncclCommDestroy(less));
+    }
+    FINE(ncclCommDestroy(other));
+}
+
+static void suspends(void)
+{
+    uint64_t value = 9;
+    CHECK(ncclCommSuspend(comm, 0) == ncclInvalidArgument && ncclCommResume(comm) == ncclInvalidUsage);
+    FINE(ncclCommSuspend(comm, NCCL_SUSPEND_MEM));
+    FINE(ncclCommMemStats(comm, ncclStatGpuMemSuspended, &value));
+    CHECK(value == 1);
+    CHECK(ncclAllReduce(in, out, 1, ncclFloat32, ncclSum, comm, stream) == ncclInvalidUsage);
+    FINE(ncclCommResume(comm));
+    FINE(ncclCommMemStats(comm, ncclStatGpuMemSuspended, &value));
+    CHECK(value == 0);
+    CHECK(ncclCommMemStats(comm, (ncclCommMemStat_t)4, &value) == ncclInvalidArgument);
+    sums(comm, (1u << ranks) - 1, __LINE__);
+}
+
 static int rank_main(const ncclUniqueId *id, int quick)
 {
     int n, r;
@@ -400,7 +547,12 @@ static int rank_main(const ncclUniqueId *id, int quick)
     if (ranks > 1) {
         transfers();
         splits();
+        shrinks();
+        shrinks_after_a_loss();
+        grows();
+        revokes();
     }
+    suspends();
     in_order();
     graphs();
     wrong_arguments();
@@ -411,6 +563,56 @@ static int rank_main(const ncclUniqueId *id, int quick)
     FINE(ncclCommDestroy(comm));
     FINE(cudaStreamDestroy(stream));
     return bad;
+}
+
+/* Each group makes a communicator of every rank's; a sum of ones over it says how many are in it. */
+static void ones(ncclComm_t *made, float **from, float **to, int first, int end, int expected)
+{
+    float one = 1, sum = 0;
+    for (int d = first; d < end; d++)
+        cudaMemcpy(from[d], &one, sizeof one, DEFAULT);
+    FINE(ncclGroupStart());
+    for (int d = first; d < end; d++)
+        FINE(ncclAllReduce(from[d], to[d], 1, ncclFloat32, ncclSum, made[d], NULL));
+    FINE(ncclGroupEnd());
+    for (int d = first; d < end; d++) {
+        FINE(cudaSetDevice(d));
+        FINE(cudaStreamSynchronize(NULL));
+        cudaMemcpy(&sum, to[d], sizeof sum, DEFAULT);
+        CHECK(sum == (float)expected);
+    }
+}
+
+static void devices_derived(ncclComm_t *comms, float **from, float **to)
+{
+    ncclComm_t half[16], less[16], grown[16];
+    ncclUniqueId id;
+    int last = ranks - 1;
+    FINE(ncclGroupStart());
+    for (int d = 0; d < ranks; d++)
+        FINE(ncclCommSplit(comms[d], d % 2, d, &half[d], NULL));
+    FINE(ncclGroupEnd());
+    ones(half, from, to, 0, ranks, ranks / 2);
+    FINE(ncclGroupStart());
+    for (int d = 0; d < last; d++)
+        FINE(ncclCommShrink(comms[d], &last, 1, &less[d], NULL, NCCL_SHRINK_DEFAULT));
+    FINE(ncclGroupEnd());
+    ones(less, from, to, 0, last, last);
+    FINE(ncclCommGetUniqueId(less[0], &id));
+    FINE(ncclGroupStart());
+    for (int d = 0; d < ranks; d++) {
+        FINE(cudaSetDevice(d));
+        FINE(
+            ncclCommGrow(d == last ? NULL : less[d], ranks, d && d != last ? NULL : &id, d == last ? last : -1, &grown[d], NULL));
+    }
+    FINE(ncclGroupEnd());
+    ones(grown, from, to, 0, ranks, ranks);
+    for (int d = 0; d < ranks; d++) {
+        FINE(ncclCommDestroy(half[d]));
+        FINE(ncclCommDestroy(grown[d]));
+        if (d < last)
+            FINE(ncclCommDestroy(less[d]));
+    }
 }
 
 /* All ranks in one thread, a device each, on default streams: none of them may hold up another's. */
@@ -454,6 +656,7 @@ static int devices_main(void)
         for (size_t i = 0; i < N; i++)
             CHECK(host[i] == (i < 10 ? reduced(ncclSum, i, 1) : element(d, i, 1)));
     }
+    devices_derived(comms, from, to);
     for (int d = 0; d < ranks; d++)
         FINE(ncclCommDestroy(comms[d]));
     printf("%d devices, %d wrong\n", ranks, bad);
