@@ -144,7 +144,8 @@ EXACT = set("abs neg floor ceil round trunc sign isnan isinf isfinite signbit na
 @operator("elementwise", 3)
 def unary(m):
     name, dtype = m.r.choice(UNARY), m.any()
-    return Call(f"{name} {dtype}", getattr(torch, name), [m.tensor(m.shape(), dtype)], "same" if name in EXACT else "near")
+    rule = "same" if name in EXACT and not (name == "abs" and dtype.is_complex) else "near"
+    return Call(f"{name} {dtype}", getattr(torch, name), [m.tensor(m.shape(), dtype)], rule)
 
 
 @operator("elementwise")
@@ -327,7 +328,7 @@ def scan(m):
     name = m.some("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")
     dtype = m.floats() if name == "logcumsumexp" else dtype
     if name == "cumprod" and dtype.is_floating_point:
-        return Call(f"cumprod {dtype} {d}", lambda x: x.cumprod(d), [m.tensor(shape, dtype, 0.9, 1.1)], "near")
+        return Call(f"cumprod {dtype} {d}", lambda x: x.cumprod(d), [m.tensor(shape, dtype, 0.9, 1.1)], "whole")
     rule = {"cumsum": "sum", "logcumsumexp": "loose"}.get(name, "same")
     return Call(f"{name} {dtype} {d}", lambda x: getattr(torch, name)(x, d), [m.tensor(shape, dtype)], rule)
 
@@ -347,7 +348,8 @@ def differences(m):
     shape, dtype = m.shape(1, zero=False), m.number()
     d = m.dim(shape)
     f, name = m.some((lambda x: x.diff(dim=d), "diff"), (lambda x: torch.trapezoid(x.double(), dim=d), "trapezoid"),
-                     (lambda x: x.float().renorm(2, d, 1.0) if x.dim() > 1 else x, "renorm"),
+                     (lambda x: (x if x.is_floating_point() else x.float()).renorm(2, d, 1.0) if x.dim() > 1 else x,
+                      "renorm"),
                      (lambda x: torch.equal(x, x), "equal"), (lambda x: x.flatten().dot(x.flatten().flip(0)), "dot"))
     return Call(f"{name} {dtype} {d}", f, [m.tensor(shape, dtype, *((0, 3) if name == "dot" else (None, None)))], "whole")
 
