@@ -35,7 +35,23 @@ typedef struct {
 } CUfileError_t;
 
 typedef int CUfileDriverStatusFlags_t, CUfileP2PFlags_t;
+/* Numbers from 0 on; what ends in _KB is in KiB. */
 typedef int CUFileBoolConfigParameter_t, CUFileSizeTConfigParameter_t, CUFileStringConfigParameter_t;
+enum {
+    CUFILE_PARAM_PROFILE_STATS, CUFILE_PARAM_EXECUTION_MAX_IO_QUEUE_DEPTH, CUFILE_PARAM_EXECUTION_MAX_IO_THREADS,
+    CUFILE_PARAM_EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, CUFILE_PARAM_EXECUTION_MAX_REQUEST_PARALLELISM,
+    CUFILE_PARAM_PROPERTIES_MAX_DIRECT_IO_SIZE_KB, CUFILE_PARAM_PROPERTIES_MAX_DEVICE_CACHE_SIZE_KB,
+    CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, CUFILE_PARAM_PROPERTIES_MAX_DEVICE_PINNED_MEM_SIZE_KB,
+    CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE, CUFILE_PARAM_POLLTHRESHOLD_SIZE_KB, CUFILE_PARAM_PROPERTIES_BATCH_IO_TIMEOUT_MS,
+};
+enum {
+    CUFILE_PARAM_PROPERTIES_USE_POLL_MODE = 0,
+    CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE = 1,
+    CUFILE_PARAM_EXECUTION_PARALLEL_IO = 4,
+    CUFILE_PARAM_PROPERTIES_ALLOW_SYSTEM_MEMORY = 6,
+    CUFILE_PARAM_GDS_FALLBACK_IO = 13, /* the last */
+};
+enum { CUFILE_PARAM_LOGGING_LEVEL = 0, CUFILE_PARAM_RDMA_TRANSPORT = 3 /* the last */ };
 typedef void *CUfileHandle_t, *CUfileBatchHandle_t;
 typedef struct CUstream_st *CUstream;
 /* Sizes are in KiB. */
@@ -74,7 +90,10 @@ typedef struct {
     int status;
     size_t ret; /* bytes, or the error, negative */
 } CUfileIOEvents_t;
-typedef struct CUfileIOVec CUfileIOVec_t;
+typedef struct {
+    void *base;
+    size_t len;
+} CUfileIOVec_t;
 typedef struct CUfileStatsLevel1 CUfileStatsLevel1_t;
 typedef struct CUfileStatsLevel2 CUfileStatsLevel2_t;
 typedef struct CUfileStatsLevel3 CUfileStatsLevel3_t;

@@ -222,6 +222,37 @@ ssize_t awcufile_cuFileWrite(CUfileHandle_t handle, const void *base, size_t siz
     return move(handle, base, size, file_offset, offset, true);
 }
 
+/* One buffer after the other, up to the first that is not filled. */
+static ssize_t move_each(CUfileHandle_t handle, const CUfileIOVec_t *iov, size_t n, off_t offset, unsigned flags, bool write)
+{
+    ssize_t done = 0;
+    if ((!iov && n) || flags || offset < 0)
+        return -CU_FILE_INVALID_VALUE;
+    if (file_find(handle) < 0)
+        return -CU_FILE_HANDLE_NOT_REGISTERED;
+    for (size_t i = 0; i < n; i++) {
+        if (!iov[i].len)
+            continue;
+        ssize_t moved = move(handle, iov[i].base, iov[i].len, offset + (off_t)done, 0, write);
+        if (moved < 0)
+            return done ? done : moved;
+        done += moved;
+        if ((size_t)moved < iov[i].len)
+            break;
+    }
+    return done;
+}
+
+ssize_t awcufile_cuFileReadv(CUfileHandle_t handle, const CUfileIOVec_t *iov, size_t n, off_t offset, unsigned flags)
+{
+    return move_each(handle, iov, n, offset, flags, false);
+}
+
+ssize_t awcufile_cuFileWritev(CUfileHandle_t handle, const CUfileIOVec_t *iov, size_t n, off_t offset, unsigned flags)
+{
+    return move_each(handle, iov, n, offset, flags, true);
+}
+
 /* ---- In a stream's order.  What the pointers say is read when the stream comes to it. */
 
 struct later {

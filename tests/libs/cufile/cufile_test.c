@@ -141,6 +141,56 @@ static void properties(void)
     CHECK(p.nvfs.poll_thresh_size == 8 && p.nvfs.dcontrolflags == 3);
 }
 
+static void vectors(const char *path)
+{
+    CUfileDescr_t d = { .type = CU_FILE_HANDLE_TYPE_OPAQUE_FD };
+    CUfileHandle_t f;
+    char here[50];
+    d.handle.fd = open(path, O_CREAT | O_TRUNC | O_RDWR, 0600);
+    CHECK(cuFileHandleRegister(&f, &d).err == CU_FILE_SUCCESS);
+    cudaMemcpy(device, host, SIZE, DEFAULT);
+    const CUfileIOVec_t out[] = { { device + 300, 101 }, { NULL, 0 }, { host + 7, 50 }, { device, 9 } };
+    CHECK(cuFileWritev(f, out, 4, 2, 0) == 160);
+    FILE *plain = fopen(path, "rb");
+    CHECK(plain && fread(back, 1, SIZE, plain) == 162);
+    CHECK(!memcmp(back + 2, host + 300, 101) && !memcmp(back + 103, host + 7, 50) && !memcmp(back + 153, host, 9));
+    fclose(plain);
+    cudaMemset(device, 0x33, SIZE);
+    const CUfileIOVec_t in[] = { { here, 50 }, { device + 10, 100 }, { device + 500, 100 }, { device + 1000, 1 } };
+    CHECK(cuFileReadv(f, in, 4, 3, 0) == 159); /* to the file's end, in the third */
+    cudaMemcpy(back, device, SIZE, DEFAULT);
+    CHECK(!memcmp(here, host + 301, 50) && !memcmp(back + 10, host + 351, 50) && !memcmp(back + 60, host + 7, 50));
+    CHECK(!memcmp(back + 500, host, 9) && back[509] == 0x33 && back[1000] == 0x33);
+    CHECK(cuFileReadv(f, in, 4, 3, 1) == -CU_FILE_INVALID_VALUE && cuFileReadv(f, NULL, 1, 0, 0) == -CU_FILE_INVALID_VALUE);
+    cuFileHandleDeregister(f);
+    CHECK(cuFileWritev(f, out, 4, 2, 0) == -CU_FILE_HANDLE_NOT_REGISTERED);
+    close(d.handle.fd);
+}
+
+/* Before the driver is opened, and while it is. */
+static void parameters(void)
+{
+    size_t size = 0;
+    bool flag = false;
+    char text[16], small[4];
+    CUfileDrvProps_t p;
+    CHECK(cuFileGetParameterSizeT(CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE, &size).err == CU_FILE_SUCCESS && size == 128);
+    CHECK(cuFileSetParameterSizeT(CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, 2048).err == CU_FILE_SUCCESS);
+    CHECK(cuFileSetParameterBool(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE, true).err == CU_FILE_SUCCESS);
+    CHECK(cuFileSetParameterString(CUFILE_PARAM_LOGGING_LEVEL, "DEBUG").err == CU_FILE_SUCCESS);
+    CHECK(cuFileSetParameterSizeT(12, 1).err == CU_FILE_INVALID_VALUE &&
+          cuFileSetParameterBool(-1, 1).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileGetParameterString(9, text, 16).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileDriverOpen().err == CU_FILE_SUCCESS);
+    CHECK(cuFileDriverGetProperties(&p).err == CU_FILE_SUCCESS && p.per_buffer_cache_size == 2048 && p.nvfs.dcontrolflags == 3);
+    CHECK(cuFileSetParameterSizeT(CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE, 9).err == CU_FILE_DRIVER_ALREADY_OPEN);
+    CHECK(cuFileGetParameterBool(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE, &flag).err == CU_FILE_SUCCESS && flag);
+    CHECK(cuFileGetParameterString(CUFILE_PARAM_LOGGING_LEVEL, text, 16).err == CU_FILE_SUCCESS && !strcmp(text, "DEBUG"));
+    CHECK(cuFileGetParameterString(CUFILE_PARAM_LOGGING_LEVEL, small, 4).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileDriverClose().err == CU_FILE_SUCCESS);
+    CHECK(cuFileGetParameterBool(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE, &flag).err == CU_FILE_SUCCESS && !flag);
+}
+
 int main(void)
 {
     char path[] = "cufile_test_XXXXXX";
@@ -153,8 +203,10 @@ int main(void)
         host[i] = (unsigned char)(i * 7 + i / 251);
     cudaMalloc((void **)&device, SIZE);
     CHECK(cuFileDriverClose().err == CU_FILE_DRIVER_NOT_INITIALIZED);
+    parameters();
     CHECK(cuFileDriverOpen().err == CU_FILE_SUCCESS && cuFileUseCount() == 1);
     moves(path, 0);
+    vectors(path);
     moves(path, O_DIRECT);
     in_order(path);
     batches(path);
