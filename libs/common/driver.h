@@ -12,6 +12,7 @@ typedef int CUresult, CUdevice;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUgraph_st *CUgraph;
+typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUuserObject_st *CUuserObject;
 typedef unsigned long long CUdeviceptr;
@@ -74,6 +75,10 @@ CUresult cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgra
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *n);
 CUresult cuGraphDestroyNode(CUgraphNode node);
+/* Numbers that no other graph, or node of one, has. */
+CUresult cuGraphGetId(CUgraph graph, unsigned *id);
+CUresult cuGraphExecGetId(CUgraphExec graph, unsigned *id);
+CUresult cuGraphNodeGetToolsId(CUgraphNode node, unsigned long long *id);
 CUresult cuUserObjectCreate(CUuserObject *object, void *ptr, void (*destroy)(void *ptr), unsigned refs, unsigned flags);
 CUresult cuUserObjectRelease(CUuserObject object, unsigned refs);
 CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned refs, unsigned flags);

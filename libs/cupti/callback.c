@@ -35,6 +35,120 @@ struct callback_data {
     uint32_t correlation_id;
 };
 
+/* ---- Launches: NVIDIA's runtime and libraries launch by the driver, and who subscribes to the driver's functions hears of
+ * it. */
+
+struct dim3 {
+    unsigned x, y, z;
+};
+/* The arguments of both, as CUPTI has them. */
+struct runtime_launch {
+    const void *symbol;
+    struct dim3 grid, block;
+    void **args;
+    size_t shared;
+    CUstream stream;
+};
+struct driver_launch {
+    CUfunction function;
+    struct dim3 grid, block;
+    unsigned shared;
+    CUstream stream;
+    void **args, **extra;
+};
+struct runtime_config {
+    struct dim3 grid, block;
+    size_t shared;
+    CUstream stream;
+    void *attrs;
+    unsigned n_attrs;
+};
+struct runtime_launch_ex {
+    const struct runtime_config *config;
+    const void *symbol;
+    void **args;
+};
+struct driver_config {
+    struct dim3 grid, block;
+    unsigned shared;
+    CUstream stream;
+    void *attrs;
+    unsigned n_attrs;
+};
+struct driver_launch_ex {
+    const struct driver_config *config;
+    CUfunction function;
+    void **args, **extra;
+};
+struct launch_args {
+    struct driver_launch plain;
+    struct driver_launch_ex ex;
+    struct driver_config config;
+};
+
+static const void *launch_plain(const void *given, struct launch_args *to)
+{
+    const struct runtime_launch *r = given;
+    to->plain = (struct driver_launch){ aw_abi_activity_function(r->symbol), r->grid, r->block, (unsigned)r->shared, r->stream,
+                                        r->args, NULL };
+    return &to->plain;
+}
+
+static const void *launch_ex(const void *given, struct launch_args *to)
+{
+    const struct runtime_launch_ex *r = given;
+    const struct runtime_config *c = r->config;
+    if (!c)
+        return NULL;
+    to->config = (struct driver_config){ c->grid, c->block, (unsigned)c->shared, c->stream, c->attrs, c->n_attrs };
+    to->ex = (struct driver_launch_ex){ &to->config, aw_abi_activity_function(r->symbol), r->args, NULL };
+    return &to->ex;
+}
+
+static const void *launch_graph(const void *given, struct launch_args *to)
+{
+    (void)to;
+    return given; /* the same */
+}
+
+/* What a library gives to a stream is a function of the host, which has a kernel's record: one block of one thread, and no
+ * function. */
+static const void *launch_job(const void *given, struct launch_args *to)
+{
+    if (!aw_abi_activity_gives_job())
+        return NULL;
+    to->plain = (struct driver_launch){ .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
+    memcpy(&to->plain.stream, given, sizeof to->plain.stream);
+    return &to->plain;
+}
+
+struct aw_cupti_launch {
+    const char *by, *driver;
+    /* The driver's arguments of these, in `to` or elsewhere; NULL: the driver launches nothing. */
+    const void *(*convert)(const void *given, struct launch_args *to);
+};
+static const struct aw_cupti_launch launches[] = {
+    { "cudaLaunchKernel", "cuLaunchKernel", launch_plain },
+    { "cudaLaunchKernel_ptsz", "cuLaunchKernel_ptsz", launch_plain },
+    { "__cudaLaunchKernel", "cuLaunchKernel", launch_plain },
+    { "__cudaLaunchKernel_ptsz", "cuLaunchKernel_ptsz", launch_plain },
+    { "cudaLaunchCooperativeKernel", "cuLaunchCooperativeKernel", launch_plain },
+    { "cudaLaunchCooperativeKernel_ptsz", "cuLaunchCooperativeKernel_ptsz", launch_plain },
+    { "cudaLaunchKernelExC", "cuLaunchKernelEx", launch_ex },
+    { "cudaLaunchKernelExC_ptsz", "cuLaunchKernelEx_ptsz", launch_ex },
+    { "cudaGraphLaunch", "cuGraphLaunch", launch_graph },
+    { "cudaGraphLaunch_ptsz", "cuGraphLaunch_ptsz", launch_graph },
+    { "cuLaunchHostFunc", "cuLaunchKernel", launch_job },
+};
+
+static const struct aw_cupti_launch *launch_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof launches / sizeof launches[0]; i++)
+        if (!strcmp(name, launches[i].by))
+            return &launches[i];
+    return NULL;
+}
+
 /* ---- Functions by the text that the core gives, which is one for each. */
 
 static int cbid_compare(const void *key, const void *row)
@@ -46,7 +160,7 @@ static struct aw_cupti_function function_find(const char *text)
 {
     char name[128];
     size_t len = strcspn(text + 1, "|");
-    struct aw_cupti_function f = { DOMAIN_DRIVER, 0, NULL };
+    struct aw_cupti_function f = { DOMAIN_DRIVER, 0, NULL, NULL };
     if (len >= sizeof name)
         return f;
     memcpy(name, text + 1, len);
@@ -58,6 +172,7 @@ static struct aw_cupti_function function_find(const char *text)
     if (row && row->number < CBIDS) {
         f.cbid = row->number;
         f.name = row->name;
+        f.launch = launch_of(name);
     }
     return f;
 }
@@ -92,10 +207,24 @@ static void tell(struct aw_cupti_subscriber *to, const struct aw_cupti_function 
     to->fn(to->user, f->domain, f->cbid, &data);
 }
 
+/* Tells of the driver's launch in a call. */
+static void tell_launch(struct aw_cupti_subscriber *to, const struct aw_cupti_launch *launch, const void *args,
+                        const void *result, uint64_t call, uint64_t *word)
+{
+    struct launch_args given;
+    const struct aw_cupti_cbid *row = bsearch(launch->driver, aw_cupti_driver, aw_cupti_n_driver, sizeof *row, cbid_compare);
+    if (!row || row->number >= CBIDS || !__atomic_load_n(&enabled[DOMAIN_DRIVER][row->number], __ATOMIC_RELAXED))
+        return;
+    const void *converted = launch->convert(args, &given);
+    struct aw_cupti_function f = { DOMAIN_DRIVER, row->number, row->name, NULL };
+    if (converted)
+        tell(to, &f, converted, result, call, word);
+}
+
 static void hook_call(const char *text, const void *args, const void *result, uint64_t call)
 {
     static __thread struct {
-        uint64_t begin, word;
+        uint64_t begin, word, launch_word;
     } now; /* calls in calls are not told */
     struct aw_cupti_function f = function_of(text);
     if (!f.cbid)
@@ -103,15 +232,19 @@ static void hook_call(const char *text, const void *args, const void *result, ui
     struct aw_cupti_subscriber *to = __atomic_load_n(&subscriber, __ATOMIC_ACQUIRE);
     bool wanted = to && __atomic_load_n(&enabled[f.domain][f.cbid], __ATOMIC_RELAXED);
     if (!result) {
-        now.word = 0;
+        now.word = now.launch_word = 0;
         if (wanted)
             tell(to, &f, args, result, call, &now.word);
+        if (to && f.launch)
+            tell_launch(to, f.launch, args, result, call, &now.launch_word);
         now.begin = aw_cupti_now();
         return;
     }
     struct aw_cupti_call done = { .function = f, .number = call, .begin = now.begin, .end = aw_cupti_now() };
     memcpy(&done.result, result, sizeof done.result);
     aw_cupti_call_record(&done);
+    if (to && f.launch)
+        tell_launch(to, f.launch, args, result, call, &now.launch_word);
     if (wanted)
         tell(to, &f, args, result, call, &now.word);
 }

@@ -18,6 +18,7 @@ struct aw_cupti_function {
     int domain;
     uint32_t cbid; /* 0: CUPTI knows none of the name */
     const char *name;
+    const struct aw_cupti_launch *launch; /* NULL: it launches nothing, or is the driver's */
 };
 
 /* A call that has ended. */
@@ -43,5 +44,8 @@ void aw_abi_activity_watch(bool on);
 void aw_abi_activity_drain(void (*fn)(void *user, const struct aw_activity_record *), void *user);
 uint32_t aw_abi_activity_context(CUcontext ctx);
 uint32_t aw_abi_activity_stream(CUstream stream, bool per_thread);
+typedef struct CUfunc_st *CUfunction;
+CUfunction aw_abi_activity_function(const void *symbol);
+bool aw_abi_activity_gives_job(void);
 
 #endif

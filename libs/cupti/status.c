@@ -1,5 +1,6 @@
-/* CUPTI's version and the names of its results. */
+/* CUPTI's version, the names of its results, and numbers of graphs. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/driver.h"
 #include "cupti_proto.h"
 
 /* Of the releases that the table was taken from: those of CUDA 12.9 and 13.0. */
@@ -81,4 +82,25 @@ CUptiResult awcupti_cuptiGetResultString(CUptiResult result, const char **str)
             return CUPTI_SUCCESS;
         }
     return CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+/* ---- Graphs: the driver's numbers. */
+
+CUptiResult awcupti_cuptiGetGraphId(CUgraph graph, uint32_t *id)
+{
+    return cuGraphGetId(graph, id) == CUDA_SUCCESS ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult awcupti_cuptiGetGraphExecId(CUgraphExec graph, uint32_t *id)
+{
+    return cuGraphExecGetId(graph, id) == CUDA_SUCCESS ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_PARAMETER;
+}
+
+CUptiResult awcupti_cuptiGetGraphNodeId(CUgraphNode node, uint64_t *id)
+{
+    unsigned long long number;
+    if (!id || cuGraphNodeGetToolsId(node, &number) != CUDA_SUCCESS)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    *id = number;
+    return CUPTI_SUCCESS;
 }

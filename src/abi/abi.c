@@ -142,6 +142,7 @@ static bool traced, recorded; /* set before any call */
 static bool watched;          /* by libs/cupti, which takes records out by itself */
 
 static __thread uint64_t last_call;
+static __thread bool gives_job; /* from aw_abi_activity_job to aw_abi_activity_last, which are around the call that does */
 
 struct aw_abi_call aw_abi_call_begin(const char *text, const void *args)
 {
@@ -218,13 +219,19 @@ bool aw_abi_activity_on(void)
 
 uint64_t aw_abi_activity_last(void)
 {
+    gives_job = false;
     return last_call;
+}
+
+bool aw_abi_activity_gives_job(void)
+{
+    return gives_job;
 }
 
 bool aw_abi_activity_job(CUstream stream, struct aw_activity_record *ret_record)
 {
     last_call = 0;
-    return aw_abi_activity_stream_fill(stream, ret_record);
+    return gives_job = aw_abi_activity_stream_fill(stream, ret_record);
 }
 
 void aw_abi_activity_add(const struct aw_activity_record *record)

@@ -41,6 +41,10 @@ __attribute__((visibility("default"))) void aw_abi_activity_drain(void (*fn)(voi
                                                                   void *user);
 __attribute__((visibility("default"))) uint32_t aw_abi_activity_context(CUcontext ctx);
 __attribute__((visibility("default"))) uint32_t aw_abi_activity_stream(CUstream stream, bool per_thread);
+/* The function that the runtime launches by this symbol or kernel in the current context; NULL: none. */
+__attribute__((visibility("default"))) CUfunction aw_abi_activity_function(const void *symbol);
+/* Is the thread's call of the driver the one that gives a library's job to a stream? */
+__attribute__((visibility("default"))) bool aw_abi_activity_gives_job(void);
 
 /* See libs/common/driver.h. */
 __attribute__((visibility("default"))) bool aw_abi_activity_job(CUstream stream, struct aw_activity_record *ret_record);

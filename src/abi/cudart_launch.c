@@ -138,6 +138,12 @@ cudaError_t awrt_cudaGetFuncBySymbol(cudaFunction_t *ret_handle, const void *sym
     return aw_rt_error(status);
 }
 
+CUfunction aw_abi_activity_function(const void *symbol)
+{
+    cudaFunction_t func = NULL;
+    return awrt_cudaGetFuncBySymbol(&func, symbol) == cudaSuccess ? (CUfunction)func : NULL;
+}
+
 /* ---- Launch */
 
 static cudaError_t launch(const void *symbol, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t handle,

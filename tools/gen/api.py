@@ -441,7 +441,8 @@ def write_private(cuda, cudart, out):
     names += ['aw_abi_cudart_find', 'aw_abi_cuda_find', 'aw_abi_stream_inline', 'aw_abi_stream_native', 'aw_abi_device_describe',
               'aw_abi_hook_set', 'aw_abi_activity_watch', 'aw_abi_activity_drain', 'aw_abi_activity_context',
               'aw_abi_activity_job', 'aw_abi_activity_on', 'aw_abi_activity_last', 'aw_abi_activity_add',
-              'aw_abi_activity_subscribe', 'aw_abi_activity_stream', 'aw_host_debugger']
+              'aw_abi_activity_subscribe', 'aw_abi_activity_stream', 'aw_abi_activity_function',
+              'aw_abi_activity_gives_job', 'aw_host_debugger']
     out.write('%s {\n    global:\n%s    local:\n        *;\n};\n' % (PRIVATE_NODE, ''.join('        %s;\n' % n for n in names)))
 
 

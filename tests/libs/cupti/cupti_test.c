@@ -17,6 +17,10 @@ int cudaMemcpy(void *dst, const void *src, size_t size, int kind);
 int cudaMemsetAsync(void *ptr, int value, size_t size, CUstream stream);
 int cudaDeviceSynchronize(void);
 int cudaStreamCreate(CUstream *stream);
+struct dim3 {
+    unsigned x, y, z;
+};
+int cudaLaunchKernel(const void *func, struct dim3 grid, struct dim3 block, void **args, size_t shared, CUstream stream);
 int cudaStreamBeginCapture(CUstream stream, int mode);
 int cudaStreamEndCapture(CUstream stream, void **graph);
 int cudaGraphInstantiate(void **exec, void *graph, unsigned long long flags);
@@ -36,7 +40,8 @@ static int bad;
 #define FINE(call) CHECK((call) == 0)
 
 enum { MEMCPY = 1, MEMSET = 2, DRIVER = 4, RUNTIME = 5, KERNEL = 10, EXTERNAL = 39, BYTES = 4096 };
-enum { CBID_LAUNCH = 307, CBID_MALLOC = 20, CBID_MEMCPY = 31, CBID_MEMSET_ASYNC = 51, CBID_HOST_FUNC = 527 };
+enum { CBID_LAUNCH = 307, CBID_MALLOC = 20, CBID_MEMCPY = 31, CBID_MEMSET_ASYNC = 51, CBID_HOST_FUNC = 527,
+       CBID_GRAPH_LAUNCH = 514, CBID_RT_GRAPH_LAUNCH = 311 };
 
 static const char ptx[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                           ".visible .entry add_one(.param .u64 p)\n{\n .reg .u64 %a<4>;\n .reg .u32 %r<3>;\n"
@@ -329,6 +334,46 @@ static void heard(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, 
     }
 }
 
+/* Launches of the runtime and of other libraries are the driver's, too, inside theirs. */
+static int order[8], n_order;
+static void *graph_exec;
+static void heard_launch(void *user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *given)
+{
+    const struct callback_data *d = given;
+    (void)user;
+    if (n_order < 8)
+        order[n_order++] = 1000 * (int)domain + (int)id + 10000 * d->site;
+    if (domain == 1 && id == CBID_GRAPH_LAUNCH)
+        CHECK(*(void *const *)d->params == graph_exec && d->correlation);
+    if (domain == 1 && id == CBID_LAUNCH)
+        CHECK(!*(void *const *)d->params && ((const unsigned *)d->params)[2] == 1); /* a library's: no function, one block */
+}
+
+static void launches(void)
+{
+    CUpti_SubscriberHandle one;
+    void *graph;
+    FINE(cudaStreamBeginCapture(stream, 0));
+    FINE(cudaMemsetAsync(memory, 0, 4, stream));
+    FINE(cudaStreamEndCapture(stream, &graph));
+    FINE(cudaGraphInstantiate(&graph_exec, graph, 0));
+    n_order = 0;
+    FINE(cuptiSubscribe(&one, heard_launch, NULL));
+    FINE(cuptiEnableCallback(1, one, 1, CBID_GRAPH_LAUNCH));
+    FINE(cuptiEnableCallback(1, one, 2, CBID_RT_GRAPH_LAUNCH));
+    FINE(cuptiEnableCallback(1, one, 1, CBID_LAUNCH));
+    FINE(cudaGraphLaunch(graph_exec, stream));
+    CHECK(n_order == 4 && order[0] == 2000 + CBID_RT_GRAPH_LAUNCH && order[1] == 1000 + CBID_GRAPH_LAUNCH &&
+          order[2] == order[1] + 10000 && order[3] == order[0] + 10000);
+    FINE(cuptiUnsubscribe(one));
+    FINE(cudaDeviceSynchronize());
+    uint32_t id = 0, exec_id = 0;
+    FINE(cuptiGetGraphId(graph, &id));
+    FINE(cuptiGetGraphExecId(graph_exec, &exec_id));
+    CHECK(id && exec_id && id != exec_id);
+    CHECK(cuptiGetGraphId(NULL, &id) == CUPTI_ERROR_INVALID_PARAMETER);
+}
+
 static void callbacks(void)
 {
     CUpti_SubscriberHandle one, two;
@@ -340,9 +385,12 @@ static void callbacks(void)
     FINE(cuptiGetCallbackState(&on, one, 1, CBID_LAUNCH));
     CHECK(on == 1);
     work();
+    CHECK(enters == 1 && exits == 1);
+    void *where = memory, *params[] = { &where };
+    FINE(cudaLaunchKernel(function, (struct dim3){ 3, 1, 1 }, (struct dim3){ 32, 2, 1 }, params, 0, stream));
     FINE(cuptiEnableCallback(0, one, 1, CBID_LAUNCH));
     work();
-    CHECK(enters == 1 && exits == 1);
+    CHECK(enters == 2 && exits == 2);
     FINE(cuptiGetCallbackName(2, CBID_MALLOC, &name));
     CHECK(name && !strcmp(name, "cudaMalloc_v3020"));
     CHECK(cuptiGetCallbackName(2, 100000, &name) == CUPTI_ERROR_INVALID_PARAMETER);
@@ -350,6 +398,22 @@ static void callbacks(void)
     CHECK(cuptiUnsubscribe(one) == CUPTI_ERROR_INVALID_PARAMETER);
     FINE(cuptiSubscribe(&two, heard, NULL));
     FINE(cuptiFinalize());
+}
+
+/* A job is a launch of the driver's to a subscriber. */
+static void library_launch(int (*uniform)(void *, float *, size_t), void *generator)
+{
+    CUpti_SubscriberHandle one;
+    n_order = 0;
+    FINE(cuptiActivityEnable(KERNEL));
+    FINE(cuptiSubscribe(&one, heard_launch, NULL));
+    FINE(cuptiEnableCallback(1, one, 1, CBID_LAUNCH));
+    FINE(uniform(generator, memory, BYTES / 4));
+    CHECK(n_order == 2 && order[0] == 1000 + CBID_LAUNCH && order[1] == order[0] + 10000);
+    FINE(cuptiUnsubscribe(one));
+    FINE(cuptiActivityDisable(KERNEL));
+    FINE(cudaDeviceSynchronize());
+    FINE(cuptiActivityFlushAll(0));
 }
 
 /* What another of CUDA's libraries does is a kernel with its function's name, of the call that gave it to the stream; in a graph,
@@ -365,6 +429,7 @@ static void libraries(void)
         return;
     FINE(create(&generator, 161)); /* Philox */
     FINE(set(generator, stream));
+    library_launch(uniform, generator);
     n_records = 0;
     FINE(cuptiActivityEnable(KERNEL));
     FINE(cuptiActivityEnable(DRIVER));
@@ -412,6 +477,7 @@ int main(void)
     small_buffers();
     own_clock();
     callbacks();
+    launches();
     FINE(cuModuleUnload(module));
     printf("%d wrong\n", bad);
     return bad != 0;
