@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "common/convert.h"
+#include "view.h"
 
 static int span_add(struct aw_sparse_job *j, struct aw_lib_span s)
 {
@@ -29,6 +30,9 @@ static void enter(struct aw_lib_job *job)
     for (int k = 0; k < AW_SPARSE_ARRAYS; k++)
         if (j->array_span[k] >= 0)
             j->array[k] = job->spans[j->array_span[k]].at;
+    for (int k = 0; j->narrow && k < AW_SPARSE_SCALARS; k++)
+        if (j->scalar_span[k] >= 0)
+            aw_sparse_load(j->scalar_type, job->spans[j->scalar_span[k]].at, 1, j->t, j->scalar[k]);
     j->run(j);
 }
 
@@ -99,11 +103,19 @@ void aw_sparse_job_dense_vector(struct aw_sparse_job *j, int k, const struct cus
     aw_sparse_job_dense(j, k, &d, dir);
 }
 
+void aw_sparse_job_scalar_type(struct aw_sparse_job *j, cudaDataType type)
+{
+    j->narrow = !aw_sparse_same(type, j->t);
+    j->scalar_type = type;
+}
+
 void aw_sparse_job_scalar(struct aw_sparse_job *j, int k, const void *at)
 {
-    size_t size = aw_sparse_letter_size(j->t);
+    size_t size = j->narrow ? aw_type_size(j->scalar_type) : aw_sparse_letter_size(j->t);
     if (j->device)
         j->scalar_span[k] = (int8_t)span_add(j, array_span((void *)at, 1, size, 1, 0, AW_LIB_IN));
+    else if (j->narrow)
+        aw_sparse_load(j->scalar_type, at, 1, j->t, j->scalar[k]);
     else
         memcpy(j->scalar[k], at, size);
 }
@@ -145,7 +157,7 @@ cusparseStatus_t aw_sparse_job_submit(struct aw_sparse_job *j, cusparseHandle_t 
 
 const void *aw_sparse_job_value(const struct aw_sparse_job *j, int k)
 {
-    return j->scalar_span[k] >= 0 ? j->job.spans[j->scalar_span[k]].at : (const void *)j->scalar[k];
+    return j->scalar_span[k] >= 0 && !j->narrow ? j->job.spans[j->scalar_span[k]].at : (const void *)j->scalar[k];
 }
 
 void aw_sparse_job_no_memory(struct aw_sparse_job *j)
@@ -164,6 +176,12 @@ char aw_sparse_letter(cudaDataType compute)
     case CUDA_R_32I: return 'i';
     default: return 0;
     }
+}
+
+char aw_sparse_wide_letter(cudaDataType compute)
+{
+    bool half = compute == CUDA_R_16F || compute == CUDA_R_16BF || compute == CUDA_C_16F || compute == CUDA_C_16BF;
+    return half ? aw_sparse_own_letter(compute) : aw_sparse_letter(compute);
 }
 
 char aw_sparse_own_letter(cudaDataType type)

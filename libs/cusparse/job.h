@@ -16,9 +16,11 @@ struct aw_sparse_job {
     char t;           /* arithmetic: s d c z, or i for int32_t */
     cusparseOperation_t op[2];
     bool device; /* scalars are read on the device */
+    bool narrow;              /* they are of this type, and become the arithmetic's */
+    cudaDataType scalar_type;
     int8_t scalar_span[AW_SPARSE_SCALARS], matrix_span[AW_SPARSE_MATRICES], dense_span[AW_SPARSE_DENSES],
         array_span[AW_SPARSE_ARRAYS];
-    double scalar[AW_SPARSE_SCALARS][2]; /* values of those by the host's pointer */
+    double scalar[AW_SPARSE_SCALARS][2]; /* values of those by the host's pointer, and of narrow ones */
     struct cusparseSpMatDescr m[AW_SPARSE_MATRICES];
     struct cusparseDnMatDescr d[AW_SPARSE_DENSES];
     void *array[AW_SPARSE_ARRAYS];
@@ -35,7 +37,9 @@ void aw_sparse_job_matrix(struct aw_sparse_job *j, int k, const struct cusparseS
 void aw_sparse_job_vector(struct aw_sparse_job *j, int k, const struct cusparseSpVecDescr *v, unsigned values);
 void aw_sparse_job_dense(struct aw_sparse_job *j, int k, const struct cusparseDnMatDescr *d, unsigned dir);
 void aw_sparse_job_dense_vector(struct aw_sparse_job *j, int k, const struct cusparseDnVecDescr *v, unsigned dir);
-/* A scalar of the arithmetic's type, by the handle's pointer mode. */
+/* Scalars that come after are of this type: the arithmetic's, or one that float holds. */
+void aw_sparse_job_scalar_type(struct aw_sparse_job *j, cudaDataType type);
+/* A scalar, by the handle's pointer mode. */
 void aw_sparse_job_scalar(struct aw_sparse_job *j, int k, const void *at);
 /* `size` bytes of the program's. */
 void aw_sparse_job_array(struct aw_sparse_job *j, int k, const void *at, size_t size, unsigned dir);
@@ -54,6 +58,8 @@ void aw_sparse_job_no_memory(struct aw_sparse_job *j);
 
 /* The letter for a type of arithmetic; 0: none is. */
 char aw_sparse_letter(cudaDataType compute);
+/* The same where half types may be named for it, and sums are in float. */
+char aw_sparse_wide_letter(cudaDataType compute);
 /* The arithmetic that values of a type are given where the function has no type for it: float for smaller ones. */
 char aw_sparse_own_letter(cudaDataType type);
 /* Can values of the type be read and written in this arithmetic? */

@@ -71,7 +71,7 @@ struct product {
 static cusparseStatus_t check(const char *name, const struct product *p)
 {
     cusparseStatus_t status = aw_sparse_handle_check(p->handle);
-    char t = aw_sparse_letter(p->compute);
+    char t = aw_sparse_wide_letter(p->compute);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
     if (!p->a || !p->b || !p->c || !p->descr || !aw_sparse_op_valid(p->opa) || !aw_sparse_op_valid(p->opb))
@@ -81,6 +81,8 @@ static cusparseStatus_t check(const char *name, const struct product *p)
     if (p->opa != CUSPARSE_OPERATION_NON_TRANSPOSE || p->opb != CUSPARSE_OPERATION_NON_TRANSPOSE || p->a->batch > 1 ||
         p->b->batch > 1 || p->a->format != CUSPARSE_FORMAT_CSR || p->b->format != CUSPARSE_FORMAT_CSR ||
         p->c->format != CUSPARSE_FORMAT_CSR)
+        return UNSUPPORTED;
+    if (!aw_sparse_letter(p->compute) && (p->a->type != p->compute || p->b->type != p->compute || p->c->type != p->compute))
         return UNSUPPORTED;
     if (!aw_sparse_readable(p->a->type, t) || !aw_sparse_readable(p->b->type, t) || !aw_sparse_readable(p->c->type, t))
         return UNSUPPORTED;
@@ -135,10 +137,11 @@ static cusparseStatus_t make(const char *name, const struct product *p, bool sca
     if (!r)
         return CUSPARSE_STATUS_ALLOC_FAILED;
     r->refs = 1;
-    r->t = aw_sparse_letter(p->compute);
+    r->t = aw_sparse_wide_letter(p->compute);
     aw_sparse_job_init(&j, p->handle, name, r->t, run_make);
     j.host = r;
     j.n[0] = scaled;
+    aw_sparse_job_scalar_type(&j, p->compute);
     if (scaled)
         aw_sparse_job_scalar(&j, 0, p->alpha);
     aw_sparse_job_matrix(&j, 0, p->a, AW_LIB_IN, AW_LIB_IN);
@@ -224,13 +227,14 @@ static cusparseStatus_t copy(const char *name, const struct product *p, bool val
     struct result *r = p->descr ? p->descr->result : NULL;
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
-    if (!r || r->t != aw_sparse_letter(p->compute) || p->c->nnz != r->built.nnz || !p->c->ptr || (r->built.nnz && !p->c->ind) ||
-        (values && r->built.nnz && !p->c->val))
+    if (!r || r->t != aw_sparse_wide_letter(p->compute) || p->c->nnz != r->built.nnz || !p->c->ptr ||
+        (r->built.nnz && !p->c->ind) || (values && r->built.nnz && !p->c->val))
         return INVALID;
     aw_sparse_job_init(&j, p->handle, name, r->t, run_copy);
     j.host = result_ref(r);
     j.job.forget = forget_copy;
     j.n[0] = values;
+    aw_sparse_job_scalar_type(&j, p->compute);
     if (values)
         aw_sparse_job_scalar(&j, 1, p->beta);
     aw_sparse_job_matrix(&j, 2, p->c, AW_LIB_OUT, !values ? 0 : aw_sparse_job_zero(&j, 1) ? AW_LIB_OUT : AW_LIB_IN | AW_LIB_OUT);
@@ -254,7 +258,7 @@ static cusparseStatus_t count(const char *name, const struct product *p)
     cusparseStatus_t status = check(name, p);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
-    aw_sparse_job_init(&j, p->handle, name, aw_sparse_letter(p->compute), run_count);
+    aw_sparse_job_init(&j, p->handle, name, aw_sparse_wide_letter(p->compute), run_count);
     j.host = &p->descr->products;
     aw_sparse_job_matrix(&j, 0, p->a, AW_LIB_IN, 0);
     aw_sparse_job_matrix(&j, 1, p->b, AW_LIB_IN, 0);
@@ -364,7 +368,8 @@ cusparseStatus_t awcusparse_cusparseSpGEMMreuse_compute(ARGS)
         status = INVALID;
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
-    aw_sparse_job_init(&j, handle, "cusparseSpGEMMreuse_compute", aw_sparse_letter(compute), run_again);
+    aw_sparse_job_init(&j, handle, "cusparseSpGEMMreuse_compute", aw_sparse_wide_letter(compute), run_again);
+    aw_sparse_job_scalar_type(&j, compute);
     aw_sparse_job_scalar(&j, 0, alpha);
     aw_sparse_job_scalar(&j, 1, beta);
     aw_sparse_job_matrix(&j, 0, a, AW_LIB_IN, AW_LIB_IN);

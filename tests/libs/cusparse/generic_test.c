@@ -387,7 +387,7 @@ static void spgemm(cudaDataType type, int wide, int base, long m, long k, long n
     struct matrix a = matrix_make(CUSPARSE_FORMAT_CSR, type, wide, base, m, k, 25),
                   b = matrix_make(CUSPARSE_FORMAT_CSR, type, wide, base, k, n, 25);
     struct dense back = dense_on_device(type, CUSPARSE_ORDER_COL, m, n, 1);
-    cudaDataType compute = compute_of(type);
+    cudaDataType compute = wide && compute_of(type) != CUDA_R_32I ? type : compute_of(type); /* halves, too */
     cplx alpha = value_any(compute) + 1;
     struct scalar sa, sb;
     cusparseSpGEMMDescr_t descr;
