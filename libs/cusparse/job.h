@@ -6,7 +6,7 @@
 #include "desc.h"
 #include "handle.h"
 
-enum { AW_SPARSE_MATRICES = 3, AW_SPARSE_DENSES = 3, AW_SPARSE_SCALARS = 2, AW_SPARSE_ARRAYS = 6, AW_SPARSE_NUMBERS = 8 };
+enum { AW_SPARSE_MATRICES = 3, AW_SPARSE_DENSES = 3, AW_SPARSE_SCALARS = 2, AW_SPARSE_ARRAYS = 7, AW_SPARSE_NUMBERS = 8 };
 
 /* While it runs, addresses in the descriptors and `array` are where the host finds the memory. */
 struct aw_sparse_job {

@@ -453,8 +453,7 @@ static void run_add(struct aw_sparse_job *j)
     aw_sparse_scratch_free(&s);
 }
 
-/* On a card, how many elements there will be must be known to copy them; *io is what it is at most. */
-static cusparseStatus_t count_of(cusparseHandle_t handle, const int *ptr, int64_t rows, int64_t *io)
+cusparseStatus_t aw_sparse_count_of(cusparseHandle_t handle, const int *ptr, int64_t rows, int64_t *io)
 {
     int first = 0, end = 0;
     if (handle->queue.place != AW_LIB_CARD)
@@ -474,7 +473,7 @@ static cusparseStatus_t add(const char *name, cusparseHandle_t handle, cudaDataT
     if (!alpha || !beta || !c->ptr)
         return INVALID;
     c->nnz = a->nnz + b->nnz;
-    cusparseStatus_t status = count_of(handle, c->ptr, c->rows, &c->nnz);
+    cusparseStatus_t status = aw_sparse_count_of(handle, c->ptr, c->rows, &c->nnz);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
     aw_sparse_job_init(&j, handle, name, aw_sparse_letter(type), run_add);
@@ -487,8 +486,7 @@ static cusparseStatus_t add(const char *name, cusparseHandle_t handle, cudaDataT
     return aw_sparse_job_submit(&j, handle, false);
 }
 
-/* Where a count goes, by the pointer mode: array 0, or the host's, for which is waited. */
-static void count_to(struct aw_sparse_job *j, int *count)
+void aw_sparse_count_to(struct aw_sparse_job *j, int *count)
 {
     j->host = count;
     if (j->device)
@@ -513,7 +511,7 @@ cusparseStatus_t awcusparse_cusparseXcsrgeam2Nnz(cusparseHandle_t handle, int m,
     aw_sparse_job_matrix(&j, 0, &a, IN, 0);
     aw_sparse_job_matrix(&j, 1, &b, IN, 0);
     aw_sparse_job_matrix(&j, 2, &c, OUT, 0);
-    count_to(&j, count);
+    aw_sparse_count_to(&j, count);
     return aw_sparse_job_submit(&j, handle, !j.device);
 }
 
@@ -605,7 +603,7 @@ static cusparseStatus_t dense_nnz(const char *name, cusparseHandle_t handle, cus
     j.n[0] = dir;
     aw_sparse_job_dense(&j, 0, &d, IN);
     aw_sparse_job_array(&j, 1, counts, (size_t)(dir == CUSPARSE_DIRECTION_ROW ? m : n) * sizeof *counts, OUT);
-    count_to(&j, count);
+    aw_sparse_count_to(&j, count);
     return aw_sparse_job_submit(&j, handle, !j.device);
 }
 
@@ -618,7 +616,7 @@ static cusparseStatus_t nnz_compress(const char *name, cusparseHandle_t handle, 
     cusparseStatus_t status = aw_sparse_legacy_check(handle, descr, m >= 0 && ptr && counts && count && tolerance >= 0);
     int64_t nnz = 0;
     if (status == CUSPARSE_STATUS_SUCCESS)
-        status = count_of(handle, ptr, m, &nnz);
+        status = aw_sparse_count_of(handle, ptr, m, &nnz);
     if (status != CUSPARSE_STATUS_SUCCESS)
         return status;
     struct cusparseSpMatDescr a = aw_sparse_csr(type, descr, m, m, nnz, val, ptr, NULL);
@@ -626,7 +624,7 @@ static cusparseStatus_t nnz_compress(const char *name, cusparseHandle_t handle, 
     j.scalar[0][0] = tolerance;
     aw_sparse_job_matrix(&j, 0, &a, IN, IN);
     aw_sparse_job_array(&j, 1, counts, (size_t)m * sizeof *counts, OUT);
-    count_to(&j, count);
+    aw_sparse_count_to(&j, count);
     return aw_sparse_job_submit(&j, handle, !j.device);
 }
 

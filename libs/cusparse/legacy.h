@@ -56,6 +56,11 @@ static inline struct cusparseDnMatDescr aw_sparse_columns(cudaDataType type, con
 {
     return (struct cusparseDnMatDescr){ rows, cols, ld, (void *)at, type, CUSPARSE_ORDER_COL, 1, 0 };
 }
+/* On a card, how many elements the rows have, from their offsets, must be known to copy them; elsewhere *io stays what it is at
+ * most. */
+cusparseStatus_t aw_sparse_count_of(cusparseHandle_t handle, const int *ptr, int64_t rows, int64_t *io);
+/* Where a count goes, by the pointer mode: array 0, or the host's, for which is waited. */
+void aw_sparse_count_to(struct aw_sparse_job *j, int *count);
 /* Answers a query for a buffer, of which none is used. */
 cusparseStatus_t aw_sparse_buffer(cusparseStatus_t status, size_t *size);
 cusparseStatus_t aw_sparse_buffer_int(cusparseStatus_t status, int *size);

@@ -592,6 +592,8 @@ int main(int argc, char **argv)
         vectors(types[t], (int)t & 1, (int)t >> 1 & 1);
         cusparseSetPointerMode(handle, CUSPARSE_POINTER_MODE_HOST);
     }
+    spgemm(CUDA_R_16F, 1, 0, 9, 20, 14);
+    spgemm(CUDA_C_16F, 1, 1, 9, 5, 14);
     spgemm(CUDA_R_64F, 0, 0, 1, 1, 1);
     spgemm(CUDA_R_64F, 0, 0, 3, 0, 4);
     spgemm_wide();

@@ -537,6 +537,97 @@ static void counts(void)
     matrix_drop(&a), matrix_drop(&want);
 }
 
+/* What a matrix in blocks on the device holds: as rows where high and wide are 1; with `flipped` columns of blocks, which are not
+ * flipped themselves.  M and N: elements, the blocks' last ones may reach beyond. */
+static void blocks_check(const char *what, cudaDataType type, const struct matrix *a, int dir, int base, int high, int wide,
+                         int flipped, void *ptr, void *ind, void *val)
+{
+    long m = a->rows, n = a->cols, lines = flipped ? (n + wide - 1) / wide : (m + high - 1) / high;
+    long *p = index_download(0, ptr, lines + 1), nnz = p[lines] - base, found = 0, want = 0;
+    long *k = index_download(0, ind, nnz);
+    cplx *v = values_download(type, val, nnz * high * wide), *got = calloc((size_t)(m * n), sizeof *got);
+    check(p[0] == base, "%s: first offset", what);
+    for (long line = 0; line < lines; line++)
+        for (long e = p[line] - base; e < p[line + 1] - base; e++) {
+            check(e == p[line] - base || k[e] > k[e - 1], "%s: order in line %ld", what, line);
+            for (int r = 0; r < high; r++)
+                for (int c = 0; c < wide; c++) {
+                    long row = (flipped ? k[e] - base : line) * high + r, col = (flipped ? line : k[e] - base) * wide + c;
+                    cplx x = v[e * high * wide + (dir == 0 ? r * wide + c : c * high + r)];
+                    if (row < m && col < n)
+                        got[row + col * m] = x;
+                    found += x != 0;
+                }
+        }
+    for (long i = 0; i < m * n; i++)
+        want += a->dense[i] != 0;
+    check(found == want, "%s: %ld elements, not %ld", what, found, want);
+    check(!memcmp(got, a->dense, (size_t)(m * n) * sizeof *got), "%s: values", what);
+    free(p), free(k), free(v), free(got);
+}
+
+static int blocks_count(const struct matrix *a, int high, int wide)
+{
+    int n = 0;
+    for (long i = 0; i < a->rows; i += high)
+        for (long j = 0; j < a->cols; j += wide) {
+            int some = 0;
+            for (long r = i; r < i + high && r < a->rows; r++)
+                for (long c = j; c < j + wide && c < a->cols; c++)
+                    some |= a->dense[r + c * a->rows] != 0;
+            n += some;
+        }
+    return n;
+}
+
+/* Rows to blocks, these to others, to columns of blocks, and to rows again. */
+static void conversions(char t, int dir, int base_a, int base_c, int high, int wide)
+{
+    enum { M = 11, N = 13, H = 2, W = 5 };
+    cudaDataType type = type_of(t);
+    struct matrix a = matrix_make(CUSPARSE_FORMAT_CSR, type, 0, base_a, M, N, 12);
+    cusparseMatDescr_t da = descr_make(base_a, 0, 0), dc = descr_make(base_c, 0, 0);
+    int mb = (M + high - 1) / high, nb = (N + wide - 1) / wide, nnzb = -1, nnz2 = -1, size = 0, size2 = 0, size3 = 0;
+    int want = blocks_count(&a, high, wide), most = want * high * wide;
+    void *ptr = device_new(64 * 4), *ind = device_new((size_t)most * 4), *val = device_new((size_t)most * 16);
+    void *ptr2 = device_new(64 * 4), *ind2 = device_new((size_t)most * 4), *val2 = device_new((size_t)most * H * W * 16);
+    check(fn(t, "csr2gebsr_bufferSize")(handle, dir, M, N, da, a.val, a.ptr, a.ind, high, wide, &size) == 0 && size > 0, "size");
+    check(cusparseXcsr2gebsrNnz(handle, dir, M, N, da, a.ptr, a.ind, dc, ptr, high, wide, &nnzb, room) == 0 && nnzb == want,
+          "csr2gebsrNnz: %d, not %d", nnzb, want);
+    check(fn(t, "csr2gebsr")(handle, dir, M, N, da, a.val, a.ptr, a.ind, dc, val, ptr, ind, high, wide, room) == 0, "csr2gebsr");
+    blocks_check("csr2gebsr", type, &a, dir, base_c, high, wide, 0, ptr, ind, val);
+    check(fn(t, "gebsr2csr")(handle, dir, mb, nb, dc, val, ptr, ind, high, wide, da, val2, ptr2, ind2) == 0, "gebsr2csr");
+    blocks_check("gebsr2csr", type, &a, dir, base_a, 1, 1, 0, ptr2, ind2, val2);
+    check(fn(t, "gebsr2gebsc_bufferSize")(handle, mb, nb, nnzb, val, ptr, ind, high, wide, &size2) == 0 && size2 > 0, "size");
+    check(fn(t, "gebsr2gebsc")(handle, mb, nb, nnzb, val, ptr, ind, high, wide, val2, ind2, ptr2, 1, base_c, room) == 0,
+          "gebsr2gebsc");
+    blocks_check("gebsr2gebsc", type, &a, dir, base_c, high, wide, 1, ptr2, ind2, val2);
+    check(fn(t, "gebsr2gebsr_bufferSize")(handle, dir, mb, nb, nnzb, dc, val, ptr, ind, high, wide, H, W, &size3) == 0 &&
+              size3 > 0,
+          "size");
+    check(cusparseXgebsr2gebsrNnz(handle, dir, mb, nb, nnzb, dc, ptr, ind, high, wide, da, ptr2, H, W, &nnz2, room) == 0 &&
+              nnz2 >= blocks_count(&a, H, W) && nnz2 <= most,
+          "gebsr2gebsrNnz: %d", nnz2);
+    check(fn(t, "gebsr2gebsr")(handle, dir, mb, nb, nnzb, dc, val, ptr, ind, high, wide, da, val2, ptr2, ind2, H, W, room) == 0,
+          "gebsr2gebsr");
+    blocks_check("gebsr2gebsr", type, &a, dir, base_a, H, W, 0, ptr2, ind2, val2);
+    if (high == wide) {
+        check(cusparseXcsr2bsrNnz(handle, dir, M, N, da, a.ptr, a.ind, high, dc, ptr, &nnzb) == 0 && nnzb == want, "csr2bsrNnz");
+        check(fn(t, "csr2bsr")(handle, dir, M, N, da, a.val, a.ptr, a.ind, high, dc, val, ptr, ind) == 0, "csr2bsr");
+        blocks_check("csr2bsr", type, &a, dir, base_c, high, high, 0, ptr, ind, val);
+        check(fn(t, "bsr2csr")(handle, dir, mb, nb, dc, val, ptr, ind, high, da, val2, ptr2, ind2) == 0, "bsr2csr");
+        blocks_check("bsr2csr", type, &a, dir, base_a, 1, 1, 0, ptr2, ind2, val2);
+    }
+    check(cusparseXcsr2gebsrNnz(handle, dir, M, N, da, a.ptr, a.ind, dc, ptr, 0, wide, &nnzb, room) ==
+                  CUSPARSE_STATUS_INVALID_VALUE &&
+              cusparseXcsr2gebsrNnz(handle, dir, M, N, da, a.ptr, a.ind, dc, ptr, high, wide, NULL, room) ==
+                  CUSPARSE_STATUS_INVALID_VALUE,
+          "no blocks of nothing");
+    cusparseDestroyMatDescr(da), cusparseDestroyMatDescr(dc);
+    cudaFree(ptr), cudaFree(ind), cudaFree(val), cudaFree(ptr2), cudaFree(ind2), cudaFree(val2);
+    matrix_drop(&a);
+}
+
 int main(int argc, char **argv)
 {
     quick = argc > 1 && !strcmp(argv[1], "quick");
@@ -552,6 +643,8 @@ int main(int argc, char **argv)
         bands(*t, 3, 1, 0, 1, 1), bands(*t, 17, 1, 0, 1, 3), bands(*t, 9, 1, 0, 4, 1), bands(*t, 9, 1, 1, 4, 1),
             bands(*t, 8, 2, 1, 3, 1);
         columns(*t, 0), columns(*t, 1);
+        conversions(*t, 0, 0, 1, 3, 2), conversions(*t, 1, 1, 0, 2, 4), conversions(*t, 1, 0, 0, 3, 3),
+            conversions(*t, 0, 1, 1, 1, 1);
     }
     zero_pivots();
     indices(0), indices(1);
