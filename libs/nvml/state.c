@@ -296,6 +296,31 @@ nvmlReturn_t awnvml_no_link(nvmlDevice_t device, unsigned link, void *ret)
     return ret && link < LINKS ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
 }
 
+/* What no device here has: a mode of Windows' driver, encoders, parts of its own (MIG). */
+nvmlReturn_t awnvml_no_pair(nvmlDevice_t device, void *first, void *second)
+{
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result != NVML_SUCCESS)
+        return result;
+    return first && second ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
+}
+
+nvmlReturn_t awnvml_no_mig(nvmlDevice_t device, unsigned *ret_none)
+{
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result == NVML_SUCCESS && !ret_none)
+        result = NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS)
+        *ret_none = 0;
+    return result;
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index, nvmlDevice_t *ret)
+{
+    (void)index;
+    return awnvml_no_pair(device, ret, ret);
+}
+
 nvmlReturn_t awnvml_nvmlDeviceGetGpuFabricInfo(nvmlDevice_t device, nvmlGpuFabricInfo_t *info)
 {
     nvmlReturn_t result = aw_nvml_check(device);

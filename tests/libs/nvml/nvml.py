@@ -64,6 +64,13 @@ assert nvml.nvmlDeviceGetGpuFabricInfoV(h, fabric) == 0 and bytes(fabric[20:29])
 assert bytes(fabric[36:]) == bytes([255] * 4), 'what is behind the second form'
 fabric[3] = 1
 assert nvml.nvmlDeviceGetGpuFabricInfoV(h, fabric) == 25
+for f in nvml.nvmlDeviceGetMigMode, nvml.nvmlDeviceGetDriverModel_v2, nvml.nvmlDeviceGetEncoderUtilization:
+    assert f(h, byref(index), byref(index)) == 3 and f(h, None, byref(index)) == 2
+    assert f(c_void_p(8), byref(index), byref(index)) == 2
+assert nvml.nvmlDeviceIsMigDeviceHandle(h, byref(index)) == 0 and index.value == 0
+index.value = 9
+assert nvml.nvmlDeviceGetMaxMigDeviceCount(h, byref(index)) == 0 and index.value == 0
+assert nvml.nvmlDeviceGetMigDeviceHandleByIndex(h, 0, byref(other)) == 3
 count = c_uint()
 assert nvml.nvmlDeviceGetComputeRunningProcesses_v3(h, byref(count), None) in (0, 7)
 assert nvml.nvmlShutdown() == 0 and nvml.nvmlDeviceGetCount_v2(byref(n)) == 0, 'two starts, one end'
