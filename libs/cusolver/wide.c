@@ -226,26 +226,38 @@ cusolverStatus_t awcusolver_cusolverDnXsygvd_bufferSize(cusolverDnHandle_t h, cu
 
 enum { GA, GW, GL, GR, GINFO };
 
+/* A copy of the matrix without gaps, which LAPACK overwrites: the program's stays as it is, as PyTorch hands in its caller's. */
+static void *geev_copy(struct aw_solver_call *c)
+{
+    size_t size = aw_lapack_size(c->t);
+    int64_t n = c->n[2], ld = c->n[3];
+    char *copy = aw_solver_work(c, n * n, size);
+    for (int64_t k = 0; copy && k < n; k++)
+        memcpy(copy + (size_t)(k * n) * size, (const char *)c->a[GA] + (size_t)(k * ld) * size, (size_t)n * size);
+    return copy;
+}
+
 /* Of a real matrix the values come in two parts, and go to complex numbers, or as they are: n real and n imaginary parts. */
 static void run_geev(struct aw_solver_call *c)
 {
     char jobl = "NV"[c->n[0]], jobr = "NV"[c->n[1]];
-    int n = (int)c->n[2], lda = (int)c->n[3], ldl = (int)c->n[4], ldr = (int)c->n[5], info = 0;
+    int n = (int)c->n[2], lda = n ? n : 1, ldl = (int)c->n[4], ldr = (int)c->n[5], info = 0;
     bool two_parts = aw_solver_complex(c->t);
     size_t real = aw_solver_real_size(c->t);
     void *rest = aw_solver_work(c, 2 * (int64_t)n, real);
     char *values = aw_solver_work(c, 2 * (int64_t)n, real);
+    void *a = geev_copy(c);
     double query[2] = { 0 };
     int lwork = -1;
     void *work = NULL;
-    info = rest && values ? 0 : AW_SOLVER_NO_MEMORY;
+    info = rest && values && a ? 0 : AW_SOLVER_NO_MEMORY;
     for (int k = 0; k < 2 && info == 0; k++) {
         void *pw = k ? work : query;
         if (two_parts)
-            aw_lapack(c->t, "geev")(&jobl, &jobr, &n, c->a[GA], &lda, c->a[GW], c->a[GL], &ldl, c->a[GR], &ldr, pw, &lwork, rest,
+            aw_lapack(c->t, "geev")(&jobl, &jobr, &n, a, &lda, c->a[GW], c->a[GL], &ldl, c->a[GR], &ldr, pw, &lwork, rest,
                                     &info, AW_ENDS);
         else
-            aw_lapack(c->t, "geev")(&jobl, &jobr, &n, c->a[GA], &lda, values, values + (size_t)n * real, c->a[GL], &ldl, c->a[GR],
+            aw_lapack(c->t, "geev")(&jobl, &jobr, &n, a, &lda, values, values + (size_t)n * real, c->a[GL], &ldl, c->a[GR],
                                     &ldr, pw, &lwork, &info, AW_ENDS);
         if (k == 0) {
             lwork = aw_solver_query(c->t, query);
@@ -260,6 +272,7 @@ static void run_geev(struct aw_solver_call *c)
         memcpy((char *)c->a[GW] + (size_t)(2 * i + 1) * real, values + (size_t)(n + i) * real, real);
     }
     free(work);
+    free(a);
     free(rest);
     free(values);
     *(int *)c->a[GINFO] = info;
@@ -295,7 +308,7 @@ cusolverStatus_t awcusolver_cusolverDnXgeev(cusolverDnHandle_t h, cusolverDnPara
         return status;
     const int64_t numbers[] = { jobl, jobr, n, lda, ldl, ldr, type_w == type };
     memcpy(c.n, numbers, sizeof numbers);
-    aw_solver_matrix(&c, GA, a, n, n, lda, 0, AW_SOLVER_IN_OUT);
+    aw_solver_matrix(&c, GA, a, n, n, lda, 0, AW_SOLVER_IN);
     aw_solver_array(&c, GW, w, n, 2 * aw_solver_real_size(t), 0, AW_SOLVER_OUT);
     aw_solver_matrix(&c, GL, jobl ? vl : NULL, n, n, ldl, 0, AW_SOLVER_OUT);
     aw_solver_matrix(&c, GR, jobr ? vr : NULL, n, n, ldr, 0, AW_SOLVER_OUT);

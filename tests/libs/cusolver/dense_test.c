@@ -577,6 +577,9 @@ static void wide(char t, long n)
     for (long i = 0; i < n * n; i++)
         vectors[i] *= l[i / n];
     same(av, vectors, n * n, t, "Xgeev", n);
+    cplx *kept = mat_get(&a);
+    check(!memcmp(kept, a.v, (size_t)(n * n) * sizeof *kept), "Xgeev: the matrix itself is changed");
+    free(kept);
     if (tc != t) { /* the same in two parts */
         mat_put(&a);
         check(cusolverDnXgeev(handle, params, 0, 0, n, type, a.device, a.ld, type, w, type, NULL, 1, type, NULL, 1, type, work,
