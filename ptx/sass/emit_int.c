@@ -405,17 +405,49 @@ static const char *relu(struct sass_lift *l)
     return sass_mod(l, SASS_F_RELU) ? ".relu" : "";
 }
 
+/* Which halves of a word the result has.  Where both go to one predicate, as the assembler has it when only the low one is asked
+ * for, that one stays. */
+static void put_chosen(struct sass_lift *l, const char *result, const char *a)
+{
+    struct sass_text half[2][2], q[2];
+    for (int k = 0; k < 2; k++) {
+        half[k][0] = sass_temp(l, 'h');
+        half[k][1] = sass_temp(l, 'h');
+        sass_step(l, "mov.b32 {%s, %s}, %s", half[k][0].s, half[k][1].s, k ? a : result);
+    }
+    for (int k = 0; k < 2; k++) {
+        q[k] = sass_temp(l, 'q');
+        sass_step(l, "setp.eq.u16 %s, %s, %s", q[k].s, half[0][k].s, half[1][k].s);
+    }
+    sass_put_pred(l, SASS_Q, q[1].s);
+    sass_put_pred(l, SASS_P, q[0].s);
+}
+
 void sass_emit_imnmx(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *o = i->opnd;
+    bool chosen = sass_writes(&o[SASS_P]) || sass_writes(&o[SASS_Q]);
     struct sass_text type = sass_format("%s.%s", relu(l), compared_type(l));
-    struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), d = sass_dest(l, &o[SASS_D], 0);
-    (void)sass_look(l, SASS_S);
-    if (sass_is_true(&o[SASS_S]) || sass_is_false(&o[SASS_S])) {
-        sass_do(l, "%s%s %s, %s, %s", sass_is_true(&o[SASS_S]) ? "min" : "max", type.s, d.s, a.s, b.s);
+    struct sass_text a = sass_int(l, &o[SASS_A]), b = sass_int(l, &o[SASS_B]), low, high, p;
+    struct sass_text d = chosen ? sass_temp(l, 't') : sass_dest(l, &o[SASS_D], 0);
+    bool least = sass_is_true(sass_look(l, SASS_S)), fixed = least || sass_is_false(&o[SASS_S]);
+    if (chosen && (!fixed || !of_halves(l) || sass_mod(l, SASS_F_RELU))) {
+        sass_fail(l, "predicates of such a form");
         return;
     }
-    struct sass_text low = sass_temp(l, 't'), high = sass_temp(l, 't'), p = sass_pred(l, &o[SASS_S]);
+    if (chosen) {
+        sass_step(l, "%s%s %s, %s, %s", least ? "min" : "max", type.s, d.s, a.s, b.s);
+        put_chosen(l, d.s, a.s);
+        sass_put(l, SASS_D, d.s);
+        return;
+    }
+    if (fixed) {
+        sass_do(l, "%s%s %s, %s, %s", least ? "min" : "max", type.s, d.s, a.s, b.s);
+        return;
+    }
+    low = sass_temp(l, 't');
+    high = sass_temp(l, 't');
+    p = sass_pred(l, &o[SASS_S]);
     sass_step(l, "min%s %s, %s, %s", type.s, low.s, a.s, b.s);
     sass_step(l, "max%s %s, %s, %s", type.s, high.s, a.s, b.s);
     sass_do(l, "selp.b32 %s, %s, %s, %s", d.s, low.s, high.s, p.s);

@@ -580,6 +580,63 @@ static void test_none_below_0(const int *d_in)
     CHECK(cudaFree(d_out));
 }
 
+// Which halves are the least or the greatest: predicates of the instruction that chooses them, on sm_90.
+__global__ void chosen(unsigned *out, const int *in)
+{
+    unsigned a = (unsigned)in[threadIdx.x], b = (unsigned)in[(threadIdx.x + 1) % N], *to = out + 10 * threadIdx.x;
+    bool low, high;
+    if (threadIdx.x % 3 == 0)
+        b = b >> 16 | a << 16;
+    if (threadIdx.x % 5 == 0)
+        b = (b & 0xffff0000) | (a & 0xffff);
+    to[0] = a;
+    to[1] = b;
+    to[2] = __vibmin_u16x2(a, b, &high, &low);
+    to[3] = high * 2u + low;
+    to[4] = __vibmax_s16x2(a, b, &high, &low);
+    if (low)
+        to[4] += 5;
+    to[5] = __vibmin_s16x2(a, b, &high, &low);
+    if (high)
+        to[5] += 7;
+    to[6] = __vibmax_u16x2(a, 0x80010003, &high, &low);
+    to[7] = high * 2u + low;
+    to[8] = __vibmin_s32(a, b, &low);
+    to[9] = low;
+}
+
+static void test_chosen(const int *d_in)
+{
+    unsigned *d_out, out[10 * N];
+    CHECK(cudaMalloc(&d_out, sizeof out));
+    chosen<<<1, N>>>(d_out, d_in);
+    CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    for (int t = 0; t < N; t++) {
+        unsigned *got = out + 10 * t, a = got[0], b = got[1], least_u = 0, most_s = 0, least_s = 0, most_u = 0;
+        bool u[2], s[2], m[2], c[2];
+        for (int k = 0; k < 2; k++) {
+            unsigned x = a >> 16 * k & 0xffff, y = b >> 16 * k & 0xffff, z = k ? 0x8001 : 3;
+            u[k] = x <= y;
+            m[k] = (short)x >= (short)y;
+            s[k] = (short)x <= (short)y;
+            c[k] = x >= z;
+            least_u |= (u[k] ? x : y) << 16 * k;
+            most_s |= (m[k] ? x : y) << 16 * k;
+            least_s |= (s[k] ? x : y) << 16 * k;
+            most_u |= (c[k] ? x : z) << 16 * k;
+        }
+        CHECK_EQ(got[2], least_u);
+        CHECK_EQ(got[3], u[1] * 2u + u[0]);
+        CHECK_EQ(got[4], most_s + (m[0] ? 5 : 0));
+        CHECK_EQ(got[5], least_s + (s[1] ? 7 : 0));
+        CHECK_EQ(got[6], most_u);
+        CHECK_EQ(got[7], c[1] * 2u + c[0]);
+        CHECK_EQ((int)got[8], least((int)a, (int)b));
+        CHECK_EQ(got[9], (unsigned)((int)a <= (int)b));
+    }
+    CHECK(cudaFree(d_out));
+}
+
 static int element(int t, int i)
 {
     return (int)((unsigned)in[(t * 8 + i) % N] >> (4 + i) & 7) - 3;
@@ -650,6 +707,7 @@ int main()
     handles();
     test_both_signs();
     test_none_below_0(d_in);
+    test_chosen(d_in);
     test_walked(d_in, { { 12, -20, 36 }, 30, 3, 4 });
     test_walked(d_in, { { 12, -4, 20 }, 30, 1, 5 }); // the step back has a carry, which is a predicate
 #define RUN_EIGHTS(la, lb) eights(eights_##la##_##lb, #la[0] == 'r', #lb[0] == 'r');
