@@ -123,7 +123,7 @@ bool ptx_product_begin(struct ptx_product *p, struct ptx_lower *l, const struct 
     ptx_product_types(in, types);
     if (!types_fit(l, in, types))
         return false;
-    p->fours = !sparse && !ptx_is_float(types[1]) && ptx_type_bits(types[1]) == 8 && (l->target->features & PTX_TARGET_DOT4);
+    p->fours = !ptx_is_float(types[1]) && ptx_type_bits(types[1]) == 8 && (l->target->features & PTX_TARGET_DOT4);
     if (p->fours || types[1] == PTX_B1) { /* a register is one element, and so a column of it */
         shape.k /= 32 / ptx_type_bits(types[1]);
         types[1] = types[2] = PTX_B32;

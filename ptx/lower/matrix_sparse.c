@@ -23,6 +23,8 @@ struct sparsity {
 static struct sparsity sparsity_of(const struct ptx_product *p)
 {
     struct sparsity s = { .per = 2, .span = 4 };
+    if (p->fours) /* a column is a word of four */
+        return (struct sparsity){ .per = 1, .span = 2, .bits = p->b.rows * 4 };
     if (p->a.bits == 4)
         s = (struct sparsity){ .per = 4, .span = 8 };
     else if (p->a.type == PTX_TF32)
@@ -94,6 +96,31 @@ static LLVMValueRef partner(struct ptx_product *p, const struct sparsity *s, uns
     return b_select(l, high, b_select(l, odd, of[3], of[2]), b_select(l, odd, of[1], of[0]));
 }
 
+/* Four bytes of a row of A belong to two words of B's column, of each of which two bytes count: the numbers in the row's
+ * metadata, a byte each. */
+static LLVMValueRef places_of_four(struct ptx_lower *l, const struct sparsity *s, unsigned upper, unsigned k)
+{
+    LLVMValueRef m = b_lshr(l, s->words[upper][k / 4], b_i32(l, k % 4 * 8));
+    LLVMValueRef second = b_shl(l, b_and(l, m, b_i32(l, 0xf0)), b_i32(l, 12)), both = b_or(l, b_and(l, m, b_i32(l, 0xf)), second);
+    LLVMValueRef apart = b_and(l, b_or(l, both, b_shl(l, both, b_i32(l, 6))), b_i32(l, 0x03030303));
+    return b_or(l, apart, b_i32(l, 0x04040000));
+}
+
+static void by_fours(struct ptx_product *p, const struct sparsity *s)
+{
+    for (unsigned k = 0; k < p->a.cols; k++) {
+        LLVMValueRef places[2] = { places_of_four(p->l, s, 0, k), places_of_four(p->l, s, 1, k) };
+        for (unsigned i = 0; i < p->d.n; i++) {
+            unsigned row, col;
+            ptx_fragment_at(&p->c, i, &row, &col);
+            LLVMValueRef first = ptx_product_col(p, col / 8, col % 8, 2 * k),
+                         second = ptx_product_col(p, col / 8, col % 8, 2 * k + 1);
+            LLVMValueRef b = b_simt(p->l, PTX_SIMT_BYTES4, (LLVMValueRef[]){ first, second, places[row / 8] });
+            p->acc[i] = ptx_product_step(p, p->acc[i], ptx_product_row(p, row / 8, k), b);
+        }
+    }
+}
+
 /* d, a, b, c, metadata, selector */
 bool ptx_lower_mma_sparse(struct ptx_lower *l, const struct ptx_instr *in)
 {
@@ -103,7 +130,9 @@ bool ptx_lower_mma_sparse(struct ptx_lower *l, const struct ptx_instr *in)
     struct sparsity s = sparsity_of(&p);
     if (!metadata_read(&p, &s))
         return false;
-    for (unsigned k = 0; k < p.a.cols; k++) {
+    if (p.fours)
+        by_fours(&p, &s);
+    for (unsigned k = 0; k < p.a.cols && !p.fours; k++) {
         for (unsigned i = 0; i < p.d.n; i++) {
             unsigned row, col;
             ptx_fragment_at(&p.c, i, &row, &col);

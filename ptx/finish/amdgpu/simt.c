@@ -476,6 +476,7 @@ static V value_of(struct amdgpu *a, enum ptx_simt id, V *p)
     }
     case PTX_SIMT_BARRIER_REDUCE: return ptx_amdgpu_barrier_reduce(a, p, warp_count(a));
     case PTX_SIMT_DOT4_SS: case PTX_SIMT_DOT4_UU: case PTX_SIMT_DOT4_US: return dot4(a, id, p);
+    case PTX_SIMT_BYTES4: return b_intrinsic(b, "llvm.amdgcn.perm", NULL, 0, (V[]){ p[1], p[0], p[2] }, 3);
     case PTX_SIMT_IS_SHARED: return b_intrinsic(b, "llvm.amdgcn.is.shared", NULL, 0, p, 1);
     case PTX_SIMT_IS_LOCAL: return b_intrinsic(b, "llvm.amdgcn.is.private", NULL, 0, p, 1);
     default: return math(a, id, p);
