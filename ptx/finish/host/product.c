@@ -3,7 +3,12 @@
  * product of their own, which costs as much as those two.  After optimisation, which would take them apart again.  For AVX-512:
  * with AVX2 there are two shuffles and blends for one of its permutations, and too few registers (Philox was slower by 6%).
  *
- *   trunc((zext(a) * zext(b)) >> 32), a * b    becomes    even = even(a) * even(b), odd likewise, and two shuffles */
+ *   trunc((zext(a) * zext(b)) >> 32), a * b    becomes    even = even(a) * even(b), odd likewise, and two shuffles
+ *
+ * Where nobody asks for more of a wide product than its halves, the low ones are a product of 32 bits.  LLVM's backend sees that
+ * by itself only where they stand before the high ones, and else spreads the whole product over twice the registers:
+ *
+ *   trunc(zext(a) * zext(b))                   becomes    a * b */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -31,23 +36,73 @@ static LLVMValueRef narrow(struct product *p, LLVMValueRef v)
     return LLVMConstVector(elements, p->lanes);
 }
 
-/* Is it the high halves of a product?  Notes its factors, the first of which is no constant. */
-static bool match_high(struct product *p, LLVMValueRef x)
+static bool is_halves(struct product *p, LLVMValueRef x)
+{
+    return LLVMIsATruncInst(x) && LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind &&
+           LLVMGetElementType(LLVMTypeOf(x)) == p->i32;
+}
+
+/* What it is the high halves of; or NULL. */
+static LLVMValueRef shifted(LLVMValueRef x)
 {
     int64_t by;
-    if (!LLVMIsATruncInst(x) || LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind ||
-        LLVMGetElementType(LLVMTypeOf(x)) != p->i32)
+    LLVMValueRef amount = ptx_host_is_op(x, LLVMLShr) ? ptx_host_splatted(LLVMGetOperand(x, 1)) : NULL;
+    return amount && ptx_host_constant(amount, &by) && by == 32 ? LLVMGetOperand(x, 0) : NULL;
+}
+
+/* Is it a product of two words in each lane?  Notes its factors, the first of which is no constant. */
+static bool match_wide(struct product *p, LLVMValueRef wide)
+{
+    if (!ptx_host_is_op(wide, LLVMMul) || LLVMGetTypeKind(LLVMTypeOf(wide)) != LLVMVectorTypeKind ||
+        LLVMGetElementType(LLVMTypeOf(wide)) != p->i64)
         return false;
-    LLVMValueRef shift = LLVMGetOperand(x, 0);
-    LLVMValueRef amount = ptx_host_is_op(shift, LLVMLShr) ? ptx_host_splatted(LLVMGetOperand(shift, 1)) : NULL;
-    LLVMValueRef wide = amount && ptx_host_constant(amount, &by) && by == 32 ? LLVMGetOperand(shift, 0) : NULL;
-    p->lanes = LLVMGetVectorSize(LLVMTypeOf(x));
-    if (!wide || !ptx_host_is_op(wide, LLVMMul) || LLVMGetElementType(LLVMTypeOf(wide)) != p->i64 || p->lanes > MAX_LANES ||
-        p->lanes % 2)
+    p->lanes = LLVMGetVectorSize(LLVMTypeOf(wide));
+    if (p->lanes > MAX_LANES || p->lanes % 2)
         return false;
     p->a = narrow(p, LLVMGetOperand(wide, 0));
     p->c = narrow(p, LLVMGetOperand(wide, 1));
     return p->a && p->c && !LLVMIsAConstant(p->a);
+}
+
+/* Is it the high halves of a product? */
+static bool match_high(struct product *p, LLVMValueRef x)
+{
+    LLVMValueRef wide = is_halves(p, x) ? shifted(LLVMGetOperand(x, 0)) : NULL;
+    return wide && match_wide(p, wide);
+}
+
+static bool all_halves(struct product *p, LLVMValueRef wide)
+{
+    for (LLVMUseRef use = LLVMGetFirstUse(wide); use; use = LLVMGetNextUse(use))
+        if (!is_halves(p, LLVMGetUser(use)))
+            return false;
+    return true;
+}
+
+/* Is nothing of the product used but its halves, the high ones among them? */
+static bool only_halves(struct product *p, LLVMValueRef wide)
+{
+    bool high = false;
+    for (LLVMUseRef use = LLVMGetFirstUse(wide); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        bool upper = shifted(user) == wide;
+        if (upper ? !all_halves(p, user) : !is_halves(p, user))
+            return false;
+        high |= upper;
+    }
+    return high;
+}
+
+/* Low halves as a product of their own; true where x is no longer used. */
+static bool narrow_low(struct product *p, LLVMValueRef x)
+{
+    LLVMValueRef wide = is_halves(p, x) ? LLVMGetOperand(x, 0) : NULL;
+    if (!wide || !match_wide(p, wide) || !only_halves(p, wide))
+        return false;
+    LLVMPositionBuilderBefore(p->b, x);
+    LLVMSetCurrentDebugLocation2(p->b, LLVMInstructionGetDebugLoc(x));
+    LLVMReplaceAllUsesWith(x, LLVMBuildMul(p->b, p->a, p->c, ""));
+    return true;
 }
 
 /* The low halves of the same product, near the high ones; or NULL. */
@@ -105,25 +160,34 @@ static void replace(struct product *p, LLVMValueRef high, LLVMValueRef low)
     LLVMInstructionEraseFromParent(low);
 }
 
-static void in_module(LLVMModuleRef m)
+/* Does to each instruction what `step` does, which says whether that one is no longer used. */
+static void each(struct product *p, LLVMModuleRef m, bool (*step)(struct product *p, LLVMValueRef x))
 {
-    LLVMContextRef c = LLVMGetModuleContext(m);
-    struct product p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
     for (LLVMValueRef fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; x; x = next) {
-                LLVMValueRef low = match_high(&p, x) ? find_low(&p, x) : NULL;
-                if (low)
-                    replace(&p, x, low);
+                bool unused = step(p, x);
                 next = LLVMGetNextInstruction(x);
-                if (low) /* what it was made of is left to be found unused */
+                if (unused) /* what it was made of is left to be found unused */
                     LLVMInstructionEraseFromParent(x);
             }
-    LLVMDisposeBuilder(p.b);
+}
+
+static bool join_halves(struct product *p, LLVMValueRef x)
+{
+    LLVMValueRef low = match_high(p, x) ? find_low(p, x) : NULL;
+    if (low)
+        replace(p, x, low);
+    return low != NULL;
 }
 
 int ptx_run_products(struct ptx_pipeline *pipe)
 {
-    in_module(*pipe->module);
+    LLVMContextRef c = LLVMGetModuleContext(*pipe->module);
+    struct product p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
+    if (pipe->on & PTX_PASS_AVX512)
+        each(&p, *pipe->module, join_halves);
+    each(&p, *pipe->module, narrow_low);
+    LLVMDisposeBuilder(p.b);
     return AW_OK;
 }
