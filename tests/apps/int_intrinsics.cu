@@ -165,6 +165,38 @@ static void check_carries(const std::vector<unsigned> &in)
     }
 }
 
+// Sums in which what lanes differ by cancels, but for the carry of those whose 32 bits wrapped.
+__global__ void cancelled(const unsigned *in, U64 *out, unsigned from)
+{
+    unsigned i = threadIdx.x;
+    U64 sum = (U64)(from - i) + i, twice = (U64)(2 * from - 2 * i) + 2 * i;
+    U64 *to = out + 4 * i;
+    to[0] = sum;
+    to[1] = twice + in[twice >> 32];
+    to[2] = in[sum >> 32];
+    to[3] = sum > 0xffffffff ? 7 : in[1];
+}
+
+static void check_cancelled(const std::vector<unsigned> &in)
+{
+    const int n = 96;
+    Dev<unsigned> di(in.data(), 384);
+    Dev<U64> d(4 * n);
+    std::vector<U64> out(4 * n);
+    for (unsigned from : { 0u, 5u, 70u, 1000u }) {
+        cancelled<<<1, n>>>(di, d, from);
+        CHECK_LAUNCH();
+        d.get(out.data());
+        for (unsigned t = 0; t < n; t++) {
+            U64 carry = t > from, sum = (carry << 32) + from, twice = (carry << 32) + 2 * from;
+            U64 want[] = { sum, twice + in[carry], in[carry], carry ? 7 : in[1] };
+            for (int k = 0; k < 4; k++)
+                EXPECT(out[4 * t + k] == want[k], "cancelled %d of thread %u from %u: %llx, expected %llx", k, t, from,
+                       out[4 * t + k], want[k]);
+        }
+    }
+}
+
 int main()
 {
     const int n = 512;
@@ -199,5 +231,6 @@ int main()
         SAME(sadd); SAME(srem); SAME(bmul); SAME(bshr); SAME(bsub);
     }
     check_carries(in);
+    check_cancelled(in);
     return check_done();
 }

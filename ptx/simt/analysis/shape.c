@@ -131,6 +131,10 @@ static void set_affine(struct simt_fn *f, struct simt_val *r, const int64_t *off
             set_varying(r);
             return;
         }
+        if (zero && check) { /* alike only where nothing wrapped, and nobody asks that of what is taken for uniform */
+            set_varying(r);
+            return;
+        }
         canon = zero ? NULL : intern(f->u, o);
     }
     if (r->kind == SIMT_TOP) {
