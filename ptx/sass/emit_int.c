@@ -382,16 +382,32 @@ static const char *compared_type(struct sass_lift *l)
     return of_halves(l) ? sign ? "s16x2" : "u16x2" : sign ? "s32" : "u32";
 }
 
+/* Two halves, each of them negated where the operand is. */
+static struct sass_text halves_of(struct sass_lift *l, const struct sass_operand *o)
+{
+    struct sass_operand plain = *o;
+    plain.neg = false;
+    struct sass_text v = sass_raw(l, &plain), inverse, negated;
+    if (!o->neg)
+        return v;
+    inverse = sass_temp(l, 't');
+    negated = sass_temp(l, 't');
+    sass_step(l, "not.b32 %s, %s", inverse.s, v.s);
+    sass_step(l, "add.u16x2 %s, %s, %u", negated.s, inverse.s, 0x10001u);
+    return negated;
+}
+
 /* Two words added, or two halves of each. */
 static struct sass_text sum_of(struct sass_lift *l, const struct sass_operand *a, const struct sass_operand *b)
 {
     struct sass_text t;
     if (!of_halves(l))
         return sass_sum(l, false, sass_int(l, a), sass_int(l, b));
-    if (a->neg || b->neg || a->inv || b->inv)
-        sass_fail(l, "a negated pair of halves");
+    if (a->inv || b->inv)
+        sass_fail(l, "an inverted pair of halves");
+    struct sass_text first = halves_of(l, a), second = halves_of(l, b);
     t = sass_temp(l, 't');
-    sass_step(l, "add.u16x2 %s, %s, %s", t.s, sass_raw(l, a).s, sass_raw(l, b).s);
+    sass_step(l, "add.u16x2 %s, %s, %s", t.s, first.s, second.s);
     return t;
 }
 

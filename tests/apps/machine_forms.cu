@@ -580,10 +580,11 @@ static void test_none_below_0(const int *d_in)
     CHECK(cudaFree(d_out));
 }
 
-// Which halves are the least or the greatest: predicates of the instruction that chooses them, on sm_90.
+// Which halves are the least or the greatest: predicates of the instruction that chooses them, on sm_90.  And differences of
+// halves.
 __global__ void chosen(unsigned *out, const int *in)
 {
-    unsigned a = (unsigned)in[threadIdx.x], b = (unsigned)in[(threadIdx.x + 1) % N], *to = out + 10 * threadIdx.x;
+    unsigned a = (unsigned)in[threadIdx.x], b = (unsigned)in[(threadIdx.x + 1) % N], *to = out + 12 * threadIdx.x;
     bool low, high;
     if (threadIdx.x % 3 == 0)
         b = b >> 16 | a << 16;
@@ -603,16 +604,19 @@ __global__ void chosen(unsigned *out, const int *in)
     to[7] = high * 2u + low;
     to[8] = __vibmin_s32(a, b, &low);
     to[9] = low;
+    to[10] = __vsub2(a, b);
+    to[11] = __vabsdiffs2(a, b);
 }
 
 static void test_chosen(const int *d_in)
 {
-    unsigned *d_out, out[10 * N];
+    unsigned *d_out, out[12 * N];
     CHECK(cudaMalloc(&d_out, sizeof out));
     chosen<<<1, N>>>(d_out, d_in);
     CHECK(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
     for (int t = 0; t < N; t++) {
-        unsigned *got = out + 10 * t, a = got[0], b = got[1], least_u = 0, most_s = 0, least_s = 0, most_u = 0;
+        unsigned *got = out + 12 * t, a = got[0], b = got[1], least_u = 0, most_s = 0, least_s = 0, most_u = 0, less = 0,
+                 apart = 0;
         bool u[2], s[2], m[2], c[2];
         for (int k = 0; k < 2; k++) {
             unsigned x = a >> 16 * k & 0xffff, y = b >> 16 * k & 0xffff, z = k ? 0x8001 : 3;
@@ -624,6 +628,8 @@ static void test_chosen(const int *d_in)
             most_s |= (m[k] ? x : y) << 16 * k;
             least_s |= (s[k] ? x : y) << 16 * k;
             most_u |= (c[k] ? x : z) << 16 * k;
+            less |= ((x - y) & 0xffff) << 16 * k;
+            apart |= (((short)x < (short)y ? y - x : x - y) & 0xffff) << 16 * k;
         }
         CHECK_EQ(got[2], least_u);
         CHECK_EQ(got[3], u[1] * 2u + u[0]);
@@ -633,6 +639,8 @@ static void test_chosen(const int *d_in)
         CHECK_EQ(got[7], c[1] * 2u + c[0]);
         CHECK_EQ((int)got[8], least((int)a, (int)b));
         CHECK_EQ(got[9], (unsigned)((int)a <= (int)b));
+        CHECK_EQ(got[10], less);
+        CHECK_EQ(got[11], apart);
     }
     CHECK(cudaFree(d_out));
 }
