@@ -136,6 +136,22 @@ __global__ void shift(int *g, int by)
     g[t] = s[t];
 }
 
+// What a thread has read decides whether it writes: a guard within another, as where a maximum is looked for (BEAGLE does).
+__global__ void greater(int *g)
+{
+    __shared__ int s[512];
+    int t = threadIdx.x;
+    s[t] = g[t];
+    __syncthreads();
+    if (t < 511) {
+        int own = s[t], next = s[t + 1];
+        if (next > own)
+            s[t] = next;
+    }
+    __syncthreads();
+    g[t] = s[t];
+}
+
 // All rows of a block scale the same 16 elements (ASTRA's SART does).
 __global__ void scale(int *g, int n)
 {
@@ -237,6 +253,10 @@ int main()
     run("shift", 512, [](int *g) { shift<<<1, 512>>>(g, 37); }, [](std::vector<int> &v) {
         for (int i = 0; i < 512; i++)
             v[i] = i + 37 < 512 ? v[i + 37] : 0;
+    });
+    run("greater", 512, [](int *g) { greater<<<1, 512>>>(g); }, [](std::vector<int> &v) {
+        for (int i = 0; i < 511; i++)
+            v[i] = v[i + 1] > v[i] ? v[i + 1] : v[i];
     });
     run("scale", 100, [](int *g) { scale<<<7, dim3(16, 16)>>>(g, 100); }, [](std::vector<int> &v) {
         for (int i = 0; i < 100; i++)

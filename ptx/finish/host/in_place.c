@@ -635,29 +635,42 @@ static void edges_halve(V old, V now, void *data)
     ptx_phi_add(now, here, h->meeting);
 }
 
-/* Values of the first half that are used elsewhere come by `meeting`; those who did not go there have none. */
+/* `x`, made behind the guards from `guard` inwards, is used behind the meeting: it comes by `meeting`; those who did not go there
+ * have none. */
+static void value_through(const struct branch_halves *h, V x, int guard)
+{
+    V phi = NULL;
+    LLVMUseRef next;
+    for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = next) {
+        V user = LLVMGetUser(use);
+        BB at = LLVMGetInstructionParent(user);
+        bool here = at == h->first || at == h->meeting;
+        for (int i = 0; i <= guard; i++)
+            here |= at == h->guards[i];
+        next = LLVMGetNextUse(use);
+        if (here)
+            continue;
+        if (!phi) {
+            LLVMPositionBuilderBefore(h->b, LLVMGetFirstInstruction(h->meeting));
+            phi = LLVMBuildPhi(h->b, LLVMTypeOf(x), "");
+            ptx_phi_add(phi, x, h->first);
+            for (int i = 0; i < h->n; i++)
+                ptx_phi_add(phi, LLVMGetPoison(LLVMTypeOf(x)), h->guards[i]);
+        }
+        for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(user); i++)
+            if (LLVMGetOperand(user, i) == x)
+                LLVMSetOperand(user, i, phi);
+        next = LLVMGetFirstUse(x); /* this user's are gone */
+    }
+}
+
+/* Values of the first half that are used behind it, and of blocks of guards but the outermost, which all threads come through. */
 static void values_through(const struct branch_halves *h)
 {
-    for (V x = LLVMGetFirstInstruction(h->first); x; x = LLVMGetNextInstruction(x)) {
-        V phi = NULL;
-        LLVMUseRef next;
-        for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = next) {
-            V user = LLVMGetUser(use);
-            next = LLVMGetNextUse(use);
-            if (LLVMGetInstructionParent(user) == h->first || user == phi)
-                continue;
-            if (!phi) {
-                LLVMPositionBuilderBefore(h->b, LLVMGetFirstInstruction(h->meeting));
-                phi = LLVMBuildPhi(h->b, LLVMTypeOf(x), "");
-                ptx_phi_add(phi, x, h->first);
-                for (int i = 0; i < h->n; i++)
-                    ptx_phi_add(phi, LLVMGetPoison(LLVMTypeOf(x)), h->guards[i]);
-            }
-            for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(user); i++)
-                if (LLVMGetOperand(user, i) == x)
-                    LLVMSetOperand(user, i, phi);
-            next = LLVMGetFirstUse(x); /* this user's are gone */
-        }
+    for (int i = -1; i < h->n - 1; i++) {
+        V x = LLVMGetFirstInstruction(i < 0 ? h->first : h->guards[i]);
+        for (; x; x = LLVMGetNextInstruction(x))
+            value_through(h, x, i);
     }
 }
 
