@@ -240,6 +240,8 @@ enum {
     AW_HOST_BARRIER = 1,         /* must be started through `warp`, on contexts; else through `blocks` */
     AW_HOST_YIELD = 2,           /* calls yield somewhere: started through `warp` too, so that each warp can progress alone */
     AW_HOST_ATOMIC = 4,          /* updates what other blocks may update, by atomics: workers may disturb each other */
+    AW_HOST_MEET = 8,            /* blocks meet where they first yield: none goes on from there before all have come, of those
+                                  * that there is room for.  Beside AW_HOST_YIELD */
 };
 
 /* Runs the blocks first .. first+count-1 (linear, x fastest) one after another; sets block->ctaid and block->warp.

@@ -73,6 +73,9 @@ struct simt_options {
     const struct ptx_pipeline *pipeline; /* says which of its steps (pass/pass.def: INNER) are taken; NULL: all */
 };
 
+/* An attribute of kernels: AW_HOST_MEET. */
+#define SIMT_GRID_MEETS "aw-grid-meets"
+
 struct simt_stats {
     bool barrier;           /* some barrier is reached: the object carries AW_HOST_BARRIER */
     bool yield;             /* some loop or sleep lets others run: AW_HOST_YIELD */

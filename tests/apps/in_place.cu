@@ -160,6 +160,18 @@ __global__ void scale(int *g, int n)
         g[x] *= 3;
 }
 
+// Blocks set sums to 0 together, and add to them behind a barrier, which holds back no other block (dlib does).
+__global__ void zeroed(int *g, int n, int rows)
+{
+    int i = blockIdx.x * blockDim.y + threadIdx.y, all = gridDim.x * blockDim.y;
+    for (int j = i; j < n; j += all)
+        if (threadIdx.x == 0)
+            g[j] = 0;
+    __syncthreads();
+    for (int j = i; j < rows; j += all)
+        atomicAdd(&g[j % n], j + threadIdx.x);
+}
+
 // Right by themselves, for who looks too hard: sums by halves, each thread's own elements, pairs that one thread swaps.
 __global__ void no_race(int *g)
 {
@@ -262,6 +274,13 @@ int main()
         for (int i = 0; i < 100; i++)
             v[i] *= 3;
     });
+    for (int blocks : { 1, 2, 7, 40, 2000 })
+        run("zeroed", 90, [blocks](int *g) { zeroed<<<blocks, dim3(32, 4)>>>(g, 90, 400); }, [](std::vector<int> &v) {
+            for (int i = 0; i < 90; i++)
+                v[i] = 0;
+            for (int j = 0; j < 400; j++)
+                v[j % 90] += 32 * j + 31 * 16;
+        });
     run("no_race", 1, [](int *g) { no_race<<<1, 256>>>(g); }, [](std::vector<int> &v) {
         int sum = 0;
         for (int i = 0; i < 256; i++)

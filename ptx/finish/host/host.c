@@ -368,7 +368,10 @@ int ptx_run_in_place(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
     LLVMValueRef kernel = LLVMGetNamedFunction(h->in, h->finish->kernel);
-    return h->machine.race || !kernel ? AW_OK : ptx_host_in_place(kernel, h->finish->options->block);
+    if (h->machine.race || !kernel)
+        return AW_OK;
+    int status = ptx_host_grid_init(kernel);
+    return status == AW_OK ? ptx_host_in_place(kernel, h->finish->options->block) : status;
 }
 
 int ptx_run_one_way(struct ptx_pipeline *pipe)

@@ -96,6 +96,13 @@ int ptx_host_in_place(LLVMValueRef kernel, const uint32_t *block);
 /* Do threads of several warps update a place in global memory, all of them, where cards' would do so once? */
 bool ptx_host_updates_common(LLVMValueRef kernel, const uint32_t *block);
 
+/* ---- host/grid_init.c */
+/* Where blocks set together what they update behind a barrier, the kernel yields there, and has the attribute SIMT_GRID_MEETS.
+ * AW_OK or AW_ERR_OUT_OF_MEMORY. */
+int ptx_host_grid_init(LLVMValueRef kernel);
+/* Is it such a kernel? */
+bool ptx_host_sets_together(LLVMValueRef kernel);
+
 /* ---- host/machine.c */
 struct ptx_host_machine {
     char cpu[64];

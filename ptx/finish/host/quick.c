@@ -719,6 +719,8 @@ int ptx_host_quick(LLVMModuleRef m, const struct ptx_finish *finish, bool avx512
     q.status = q.status ? q.status : places_inline(&q);
     if (q.status == AW_OK && ptx_host_updates_common(q.kernel, finish->options->block))
         ptx_quick_refuse(&q, "all threads update the same place");
+    if (q.status == AW_OK && ptx_host_sets_together(q.kernel))
+        ptx_quick_refuse(&q, "blocks update what they have set together");
     for (V fn = LLVMGetFirstFunction(m); fn && q.status == AW_OK; fn = LLVMGetNextFunction(fn))
         if (has_lane(fn) && ptx_quick_exchanges(&q, fn))
             ptx_quick_refuse(&q, "a loop exchanges global memory in place");

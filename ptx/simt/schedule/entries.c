@@ -593,11 +593,18 @@ static bool has_atomics(LLVMModuleRef m)
     return false;
 }
 
+static bool grid_meets(const struct simt *u)
+{
+    LLVMValueRef kernel = LLVMGetNamedFunction(u->in, u->options->kernel);
+    return kernel && LLVMGetStringAttributeAtIndex(kernel, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, SIMT_GRID_MEETS,
+                                                   sizeof SIMT_GRID_MEETS - 1);
+}
+
 static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, bool whole)
 {
     const struct simt_options *o = u->options;
     uint32_t flags = (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0) |
-                     (has_atomics(u->out) ? AW_HOST_ATOMIC : 0);
+                     (has_atomics(u->out) ? AW_HOST_ATOMIC : 0) | (grid_meets(u) ? AW_HOST_MEET : 0);
     simt_object_emit(u->out, &(struct simt_object){ o->kernel, flags, o->static_shared, o->kernarg_size, whole ? MAX_WARPS : 1,
                                                     o->block, o->local_bytes, u->stats.barrier ? NULL : blocks, warp });
 }

@@ -161,6 +161,8 @@ struct aw_host_op {
     /* Work that is claimed in pieces. */
     uint64_t total, piece;             /* the largest piece, where nothing is known of how long one takes */
     bool ordered;                      /* blocks may wait for earlier ones: all in one share */
+    bool meets;                        /* blocks meet where they first yield */
+    _Atomic uint64_t came;             /* blocks that have come so far, or ended before */
     uint32_t n_shares;
     _Atomic uint32_t open;             /* shares of which something is left */
     _Atomic bool small;                /* not worth a second worker, by what is known */

@@ -540,6 +540,8 @@ static void kernel_fill(struct aw_host_op *op, struct aw_host_function *f, const
     /* Blocks that may wait for others come one at a time, so that they are spread over the workers. */
     op->ordered = l->cooperative || (f->code->flags & AW_HOST_YIELD);
     op->piece = op->ordered ? 1 : 1024;
+    op->meets = op->ordered && (f->code->flags & AW_HOST_MEET);
+    atomic_store_explicit(&op->came, 0, memory_order_relaxed);
 }
 
 int aw_host_launch(int dev, struct aw_function *function, const struct aw_launch *l, struct aw_stream *stream)

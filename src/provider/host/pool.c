@@ -50,6 +50,10 @@
 #define NOTED_CYCLES 125000
 /* Rounds over parked runs before the processor is offered to others. */
 #define PATIENT_ROUNDS 32
+/* Warps of blocks that meet, of all workers together; and rounds after which they wait no longer for blocks that nobody has
+ * begun. */
+#define MEETING_CONTEXTS 4096u
+#define MEETING_ROUNDS (1 << 16)
 
 static uint32_t n_spinning; /* locked */
 static uint32_t n_helping;  /* guests that serve an operation; locked */
@@ -175,11 +179,18 @@ void aw_host_pool_killed(struct aw_host_op *op)
     op_leave(op);
 }
 
+/* Of blocks that meet, all workers together have about as many as a card has: each would take all that it can. */
+static bool has_room(const struct aw_host_worker *w, const struct aw_host_op *op)
+{
+    uint32_t most = op->meets ? MEETING_CONTEXTS / aw_host.n_workers : AW_HOST_RESIDENT_CONTEXTS;
+    return w->parked_contexts < (most < AW_HOST_RESIDENT_CONTEXTS ? most : AW_HOST_RESIDENT_CONTEXTS);
+}
+
 static bool may_take(const struct aw_host_worker *w, const struct aw_host_op *op)
 {
     if (!w->parked || op->kind != AW_HOST_OP_KERNEL || op->kernel.cooperative)
         return true;
-    return w->parked_contexts < AW_HOST_RESIDENT_CONTEXTS;
+    return has_room(w, op);
 }
 
 /* May a thread that waits for the operation run pieces of it? */
@@ -351,7 +362,10 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
             aw_say(BLOCK_MEMORY, op->kernel.name);
         return;
     }
-    if (aw_host_run_step(run) == AW_HOST_RUN_YIELD)
+    enum aw_host_outcome outcome = aw_host_run_step(run);
+    if (op->meets)
+        atomic_fetch_add_explicit(&op->came, count, memory_order_acq_rel);
+    if (outcome == AW_HOST_RUN_YIELD)
         park(w, run);
     else
         aw_host_run_finish(run);
@@ -440,6 +454,15 @@ static bool serve_piece(struct aw_host_worker *w, struct aw_host_op *op)
     return true;
 }
 
+/* Do blocks wait for others of their grid, which still come?  Not where this worker has as many as it can, as a card whose units
+ * are full; nor for ever: who has begun them may have no processor. */
+static bool meeting_waits(const struct aw_host_worker *w, const struct aw_host_op *op)
+{
+    return op->meets && atomic_load_explicit(&op->came, memory_order_acquire) < op->total &&
+           !atomic_load_explicit(&op->killed, memory_order_relaxed) && has_room(w, op) &&
+           w->idle_rounds < MEETING_ROUNDS;
+}
+
 /* Gives every parked run one step. */
 static void parked_round(struct aw_host_worker *w)
 {
@@ -447,6 +470,10 @@ static void parked_round(struct aw_host_worker *w)
     for (struct aw_host_run **at = &w->parked; *at;) {
         struct aw_host_run *run = *at;
         uint32_t contexts = run->n_contexts;
+        if (meeting_waits(w, run->op)) {
+            at = &run->next;
+            continue;
+        }
         if (aw_host_run_step(run) == AW_HOST_RUN_YIELD) {
             w->parked_contexts += run->n_contexts - contexts;
             at = &run->next;
