@@ -2,6 +2,7 @@
 // reports cudaErrorIllegalAddress, the parent's own context is untouched, and a healthy kernel runs afterwards.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
+#include <cstring>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,8 +69,37 @@ static int child(int which)
     return check_failures != 0;
 }
 
+// Who ends as soon as a call that waits for nothing tells of a fault has been told by then what it was (on the host device).
+static void check_told_before_seen()
+{
+    int ends[2];
+    EXPECT(pipe(ends) == 0, "no pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        cudaDeviceProp prop;
+        dup2(ends[1], STDERR_FILENO);
+        CHECK(cudaGetDeviceProperties(&prop, 0));
+        store_to<<<1, 64>>>((int *)(uintptr_t)0x40, 40);
+        for (cudaError_t seen = cudaSuccess; seen == cudaSuccess || seen == cudaErrorNotReady;)
+            seen = cudaStreamQuery(nullptr);
+        _exit(std::strstr(prop.name, "host device") ? 1 : 0);
+    }
+    close(ends[1]);
+    char text[4096];
+    size_t n = 0;
+    for (ssize_t part; n < sizeof text - 1 && (part = read(ends[0], text + n, sizeof text - 1 - n)) > 0;)
+        n += (size_t)part;
+    text[n] = '\0';
+    close(ends[0]);
+    int status = 0;
+    waitpid(pid, &status, 0);
+    EXPECT(!WEXITSTATUS(status) || std::strstr(text, "store_to"), "the fault was seen before it was told: %s", text);
+}
+
 int main()
 {
+    for (int i = 0; i < 8; i++)
+        check_told_before_seen();
     for (int which = 0; which < 7; which++) {
         pid_t pid = fork();
         if (pid == 0) {

@@ -110,8 +110,10 @@ void aw_host_check_access(struct aw_host_block *block, const uint64_t *addresses
         if (status == AW_OK)
             continue;
         aw_host_thread.service++;
-        if (aw_host_op_kill(a.run->op, status))
+        if (aw_host_op_kill(a.run->op, status)) {
             access_tell(&a, status);
+            aw_host_op_fault(a.run->op);
+        }
         aw_host_thread.service--;
         aw_host_run_die(a.run);
     }

@@ -227,6 +227,7 @@ static _Noreturn void die_deadlocked(struct aw_host_run *run)
         aw_say(BARRIER_DEADLOCK, op->kernel.name, run->block.ctaid[0], run->block.ctaid[1], run->block.ctaid[2], id, b->arrived,
                b->expected ? b->expected : run->live,
                b->first ? aw_host_sync_place(run, b->first->warp, place, sizeof place) : "");
+        aw_host_op_fault(op);
     }
     aw_host_run_die(run);
 }
@@ -342,8 +343,10 @@ static struct aw_host_context *pick_next(struct aw_host_run *run)
         if (c)
             return c;
         if (!run->ready) {
-            if (aw_host_op_kill(run->op, AW_ERR_OUT_OF_RESOURCES))
+            if (aw_host_op_kill(run->op, AW_ERR_OUT_OF_RESOURCES)) {
                 aw_say(WARP_MEMORY, run->op->kernel.name, run->next_warp);
+                aw_host_op_fault(run->op);
+            }
             return NULL;
         }
     }
@@ -359,9 +362,11 @@ static bool killed(const struct aw_host_run *run)
 
 static _Noreturn __attribute__((noinline, cold)) void die_at_barrier(struct aw_host_run *run, uint32_t id)
 {
-    if (aw_host_op_kill(run->op, AW_ERR_LAUNCH_FAILED))
+    if (aw_host_op_kill(run->op, AW_ERR_LAUNCH_FAILED)) {
         aw_say(BARRIER_WRONG, run->op->kernel.name, id,
                id >= AW_HOST_BARRIERS ? "does not exist" : "in a kernel that was compiled without barriers");
+        aw_host_op_fault(run->op);
+    }
     aw_host_run_die(run);
 }
 
@@ -736,18 +741,11 @@ static const char *beyond_local(const struct aw_host_context *c, const void *add
     return side > 0 ? " (past the warp's local memory)" : side < 0 ? " (below the warp's local memory)" : "";
 }
 
-static void report_fault(struct aw_host_run *run, const struct aw_host_context *c)
+/* Says what went wrong, and where. */
+static void fault_tell(const struct aw_host_run *run, const struct aw_host_context *c, bool memory, bool overflow)
 {
-    struct aw_host_worker *w = run->worker;
+    const struct aw_host_worker *w = run->worker;
     const uint32_t *at = run->block.ctaid;
-    bool memory = w->fault_signal == SIGSEGV || w->fault_signal == SIGBUS;
-    bool overflow = memory && c && aw_host_context_guards(c, w->fault_address);
-    int status = memory && w->fault_unaligned ? AW_ERR_MISALIGNED
-                 : memory && !overflow        ? AW_ERR_ILLEGAL_ADDRESS
-                 : w->fault_signal == SIGILL ? AW_ERR_ILLEGAL_INSTRUCTION
-                                             : AW_ERR_LAUNCH_FAILED;
-    if (!aw_host_op_kill(run->op, status))
-        return;
     const char *kernel = run->op->kernel.name;
     char text[800];
     const char *place = aw_host_locate(&run->op->kernel, w->fault_pc, text, sizeof text);
@@ -763,6 +761,21 @@ static void report_fault(struct aw_host_run *run, const struct aw_host_context *
     else
         aw_say(KERNEL_SIGNAL, kernel, w->fault_signal == SIGFPE ? "arithmetic fault" : "illegal instruction", w->fault_pc, at[0],
                at[1], at[2], run->block.warp, place);
+}
+
+static void report_fault(struct aw_host_run *run, const struct aw_host_context *c)
+{
+    const struct aw_host_worker *w = run->worker;
+    bool memory = w->fault_signal == SIGSEGV || w->fault_signal == SIGBUS;
+    bool overflow = memory && c && aw_host_context_guards(c, w->fault_address);
+    int status = memory && w->fault_unaligned ? AW_ERR_MISALIGNED
+                 : memory && !overflow        ? AW_ERR_ILLEGAL_ADDRESS
+                 : w->fault_signal == SIGILL ? AW_ERR_ILLEGAL_INSTRUCTION
+                                             : AW_ERR_LAUNCH_FAILED;
+    if (!aw_host_op_kill(run->op, status))
+        return;
+    fault_tell(run, c, memory, overflow);
+    aw_host_op_fault(run->op);
 }
 
 enum aw_host_outcome aw_host_run_step(struct aw_host_run *run)

@@ -79,9 +79,11 @@ void aw_host_copy_piece(struct aw_host_op *op, uint64_t first, uint64_t count)
 {
     struct piece p = { &op->memory, first, count };
     int status = aw_host_guarded(do_piece, &p);
-    if (status != AW_OK && aw_host_op_kill(op, status))
-        aw_say(COPY_FAULT, op->memory.element ? "fill" : "copy", op->memory.rect.width * (op->memory.rows ? op->total : 1),
-               op->memory.rect.dst, op->memory.element ? ", value at " : " from ", op->memory.rect.src);
+    if (status == AW_OK || !aw_host_op_kill(op, status))
+        return;
+    aw_say(COPY_FAULT, op->memory.element ? "fill" : "copy", op->memory.rect.width * (op->memory.rows ? op->total : 1),
+           op->memory.rect.dst, op->memory.element ? ", value at " : " from ", op->memory.rect.src);
+    aw_host_op_fault(op);
 }
 
 /* Here and now, in no stream's order. */

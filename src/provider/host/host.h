@@ -469,9 +469,11 @@ uint64_t aw_host_pool_patience(void);
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 void aw_host_pool_killed(struct aw_host_op *op);          /* locked: it was killed by no user of it, and may have none */
-/* Kills the operation with `status`: the first cause becomes the device's sticky fault; true for the first.  One that is killed
- * already, as its owner ends, is no fault. */
+/* Kills the operation with `status`; true for the first cause, who says what it was and then calls aw_host_op_fault: programs end
+ * as soon as they see a fault, and what is not said by then is not heard.  One that is killed already, as its owner ends, is no
+ * fault. */
 bool aw_host_op_kill(struct aw_host_op *op, int status);
+void aw_host_op_fault(struct aw_host_op *op);             /* what killed it becomes the device's sticky fault, the first one */
 
 /* crowd.c: watched kernels, from where they are activated (locked) to where they complete (locked). */
 void aw_host_crowd_begin(struct aw_host_op *op);

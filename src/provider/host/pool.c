@@ -77,11 +77,13 @@ int aw_host_pool_init(void)
 bool aw_host_op_kill(struct aw_host_op *op, int status)
 {
     int none = 0;
-    if (atomic_load(&op->killed))
-        return false;
-    atomic_compare_exchange_strong(&aw_host.fault, &none, status); /* before anyone can see the operation complete */
-    none = 0;
     return atomic_compare_exchange_strong(&op->killed, &none, status);
+}
+
+void aw_host_op_fault(struct aw_host_op *op)
+{
+    int none = 0;
+    atomic_compare_exchange_strong(&aw_host.fault, &none, atomic_load(&op->killed));
 }
 
 /* ---- the list of active operations; locked ---- */
@@ -358,8 +360,10 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
     }
     struct aw_host_run *run = aw_host_run_start(w, op, first, count);
     if (!run) {
-        if (aw_host_op_kill(op, AW_ERR_OUT_OF_RESOURCES))
+        if (aw_host_op_kill(op, AW_ERR_OUT_OF_RESOURCES)) {
             aw_say(BLOCK_MEMORY, op->kernel.name);
+            aw_host_op_fault(op);
+        }
         return;
     }
     enum aw_host_outcome outcome = aw_host_run_step(run);

@@ -126,7 +126,8 @@ void aw_host_assert_fail(struct aw_host_block *block, const char *message, const
     free(m);
     free(fi);
     free(fu);
-    aw_host_op_kill(run->op, AW_ERR_ASSERT);
+    if (aw_host_op_kill(run->op, AW_ERR_ASSERT))
+        aw_host_op_fault(run->op);
     aw_host_thread.service--;
     if (!more)
         aw_host_run_die(run);
@@ -144,6 +145,7 @@ void aw_host_trap(struct aw_host_block *block, uint32_t status, const char *what
         aw_say(KERNEL_TRAP, run->op->kernel.name, text ? text : "trap", block->ctaid[0], block->ctaid[1], block->ctaid[2],
                block->warp, aw_host_locate(&run->op->kernel, caller, place, sizeof place), "");
         free(text);
+        aw_host_op_fault(run->op);
     }
     aw_host_thread.service--;
     aw_host_run_die(run);

@@ -76,8 +76,10 @@ static uint64_t values_serve(void)
         /* After a fault nothing runs any more, and who would set the value may be among what does not. */
         bool dropped = aw_host_fault() || atomic_load_explicit(&op->killed, memory_order_relaxed);
         int status = dropped ? AW_OK : look(&op->value, &done);
-        if (status != AW_OK && aw_host_op_kill(op, status))
+        if (status != AW_OK && aw_host_op_kill(op, status)) {
             aw_say(VALUE_ADDRESS, op->value.write ? "writes" : "waits for", op->value.ptr);
+            aw_host_op_fault(op);
+        }
         if (!done && !dropped && status == AW_OK) {
             youngest = op->value.since > youngest ? op->value.since : youngest;
             at = &op->active_next;
