@@ -152,11 +152,46 @@ static bool have_own_part(const struct address_parts *a, const struct address_pa
     return false;
 }
 
+/* Perhaps: a function that calls others is not looked through. */
+static bool function_updates(V fn)
+{
+    for (BB bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+        for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x)) {
+            V callee = LLVMIsACallInst(x) ? LLVMGetCalledValue(x) : NULL;
+            bool calls = callee && LLVMIsAFunction(callee) && !LLVMIsDeclaration(callee);
+            if (calls || LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x))
+                return true;
+        }
+    return false;
+}
+
+static bool meets_set(const struct address_parts *set, const struct address_parts *at)
+{
+    return at->roots && at->steps < MAX_STEPS && have_root(set, at) && !have_own_part(set, at);
+}
+
+/* Unoptimised code makes its updates in functions, which get the address. */
+static bool is_hazard_in_call(const struct address_parts *set, V call)
+{
+    V callee = LLVMGetCalledValue(call);
+    if (!LLVMIsAFunction(callee) || LLVMIsDeclaration(callee) || !function_updates(callee))
+        return false;
+    for (unsigned i = 1; i < LLVMGetNumArgOperands(call); i++) {
+        struct address_parts at = { 0 };
+        parts_add(&at, LLVMGetOperand(call, i), false);
+        if (meets_set(set, &at))
+            return true;
+    }
+    return false;
+}
+
 static bool is_hazard(const struct address_parts *set, V update)
 {
     struct address_parts at;
+    if (LLVMIsACallInst(update))
+        return is_hazard_in_call(set, update);
     return (LLVMIsAAtomicRMWInst(update) || LLVMIsAAtomicCmpXchgInst(update)) && parts_of(LLVMGetOperand(update, 0), &at) &&
-           have_root(set, &at) && !have_own_part(set, &at);
+           meets_set(set, &at);
 }
 
 /* ---- Before and behind a barrier */
