@@ -202,18 +202,38 @@ static bool sum_add(const struct places *p, struct index_sum *s, V v, int64_t ti
     case LLVMSelect:
         b = selected(p, v);
         return b ? sum_add(p, s, b, times, depth - 1) : term_add(s, v, times);
-    case LLVMZExt: case LLVMSExt: case LLVMTrunc: case LLVMFreeze:
+    case LLVMTrunc: /* of an address of lifted code, whose high word says that it is a shared one: the low word */
+        if (LLVMGetIntTypeWidth(LLVMTypeOf(v)) == 32 && LLVMIsAInstruction(a) && LLVMGetInstructionOpcode(a) == LLVMAdd &&
+            ptx_host_constant(LLVMGetOperand(a, 1), &c))
+            return constant_add(s, (int32_t)c, times) && sum_add(p, s, LLVMGetOperand(a, 0), times, depth - 1);
+        return LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 1 ? sum_add(p, s, a, times, depth - 1) : term_add(s, v, times);
+    case LLVMZExt: case LLVMSExt: case LLVMFreeze:
         return LLVMGetIntTypeWidth(LLVMTypeOf(a)) > 1 ? sum_add(p, s, a, times, depth - 1) : term_add(s, v, times);
     default:
         return term_add(s, v, times);
     }
 }
 
+/* What a generic address is in shared memory, if it is there: unoptimised code makes one of each, and of machine code that was
+ * lifted a selection by the address's high word.  NULL: no such thing. */
+static V shared_of(V address)
+{
+    V choice = LLVMIsAIntToPtrInst(address) ? LLVMGetOperand(address, 0) : NULL;
+    V word = choice && LLVMIsASelectInst(choice) ? LLVMGetOperand(choice, 1) : NULL;
+    V cast = word && LLVMIsAPtrToIntInst(word) ? LLVMGetOperand(word, 0) : address;
+    return LLVMIsAAddrSpaceCastInst(cast) && LLVMGetPointerAddressSpace(LLVMTypeOf(LLVMGetOperand(cast, 0))) == SHARED
+               ? LLVMGetOperand(cast, 0)
+               : NULL;
+}
+
 static bool address_sum(const struct places *p, V address, struct index_sum *ret)
 {
     *ret = (struct index_sum){ 0 };
     for (int depth = MAX_DEPTH; depth > 0; depth--) {
-        if (LLVMIsAGetElementPtrInst(address) && LLVMGetNumOperands(address) == 2) {
+        V shared = shared_of(address);
+        if (shared) {
+            address = shared;
+        } else if (LLVMIsAGetElementPtrInst(address) && LLVMGetNumOperands(address) == 2) {
             int64_t bytes = (int64_t)LLVMABISizeOfType(p->layout, LLVMGetGEPSourceElementType(address));
             if (!sum_add(p, ret, LLVMGetOperand(address, 1), bytes, MAX_DEPTH))
                 return false;
