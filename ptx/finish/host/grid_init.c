@@ -165,13 +165,16 @@ static bool function_updates(V fn)
     return false;
 }
 
-static bool meets_set(const struct address_parts *set, const struct address_parts *at)
+static bool meets_set(const struct address_parts *set, int n, const struct address_parts *at)
 {
-    return at->roots && at->steps < MAX_STEPS && have_root(set, at) && !have_own_part(set, at);
+    for (int i = 0; i < n && at->roots && at->steps < MAX_STEPS; i++)
+        if (have_root(&set[i], at) && !have_own_part(&set[i], at))
+            return true;
+    return false;
 }
 
 /* Unoptimised code makes its updates in functions, which get the address. */
-static bool is_hazard_in_call(const struct address_parts *set, V call)
+static bool is_hazard_in_call(const struct address_parts *set, int n, V call)
 {
     V callee = LLVMGetCalledValue(call);
     if (!LLVMIsAFunction(callee) || LLVMIsDeclaration(callee) || !function_updates(callee))
@@ -179,19 +182,20 @@ static bool is_hazard_in_call(const struct address_parts *set, V call)
     for (unsigned i = 1; i < LLVMGetNumArgOperands(call); i++) {
         struct address_parts at = { 0 };
         parts_add(&at, LLVMGetOperand(call, i), false);
-        if (meets_set(set, &at))
+        if (meets_set(set, n, &at))
             return true;
     }
     return false;
 }
 
-static bool is_hazard(const struct address_parts *set, V update)
+/* With any of the `n` that are set. */
+static bool is_hazard(const struct address_parts *set, int n, V update)
 {
     struct address_parts at;
     if (LLVMIsACallInst(update))
-        return is_hazard_in_call(set, update);
+        return is_hazard_in_call(set, n, update);
     return (LLVMIsAAtomicRMWInst(update) || LLVMIsAAtomicCmpXchgInst(update)) && parts_of(LLVMGetOperand(update, 0), &at) &&
-           meets_set(set, &at);
+           meets_set(set, n, &at);
 }
 
 /* ---- Before and behind a barrier */
@@ -232,9 +236,8 @@ static bool updates_behind(const struct init_graph *g, int b, V barrier, const b
         if (i != b && !behind[i])
             continue;
         for (V x = i == b ? barrier : LLVMGetFirstInstruction(g->blocks[i]); x; x = LLVMGetNextInstruction(x))
-            for (int j = 0; j < n; j++)
-                if (is_hazard(&set[j], x))
-                    return true;
+            if (is_hazard(set, n, x))
+                return true;
     }
     return false;
 }
