@@ -307,12 +307,7 @@ nvmlReturn_t awnvml_no_pair(nvmlDevice_t device, void *first, void *second)
 
 nvmlReturn_t awnvml_no_mig(nvmlDevice_t device, unsigned *ret_none)
 {
-    nvmlReturn_t result = aw_nvml_check(device);
-    if (result == NVML_SUCCESS && !ret_none)
-        result = NVML_ERROR_INVALID_ARGUMENT;
-    if (result == NVML_SUCCESS)
-        *ret_none = 0;
-    return result;
+    return awnvml_no_processes(device, ret_none, NULL);
 }
 
 nvmlReturn_t awnvml_nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index, nvmlDevice_t *ret)
