@@ -206,12 +206,14 @@ static void reach(const struct init_graph *g, int from, bool forwards, bool *ret
     memset(ret, 0, (size_t)g->n);
     for (bool more = true; more;) {
         more = false;
-        for (int to = 0; to < g->n; to++)
+        for (int k = 0; k < g->n; k++) {
+            int to = forwards ? k : g->n - 1 - k; /* along edges that go on, one round finds all */
             for (int i = 0; i < g->into[to].n; i++) {
                 int start = forwards ? g->into[to].at[i] : to, end = forwards ? to : g->into[to].at[i];
                 if (!ret[end] && (start == from || ret[start]))
                     ret[end] = more = true;
             }
+        }
     }
 }
 
