@@ -305,6 +305,18 @@ nvmlReturn_t awnvml_no_pair(nvmlDevice_t device, void *first, void *second)
     return first && second ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
 }
 
+/* ... reasons to run slower than it might, and memory that counts its errors. */
+nvmlReturn_t awnvml_no_answer(nvmlDevice_t device, void *ret)
+{
+    return awnvml_no_pair(device, ret, ret);
+}
+
+nvmlReturn_t awnvml_no_errors(nvmlDevice_t device, nvmlMemoryErrorType_t type, nvmlEccCounterType_t counter, void *ret)
+{
+    enum { TYPES = 2, COUNTERS = 2 };
+    return awnvml_no_pair(device, ret, type < TYPES && counter < COUNTERS ? ret : NULL);
+}
+
 nvmlReturn_t awnvml_no_mig(nvmlDevice_t device, unsigned *ret_none)
 {
     return awnvml_no_processes(device, ret_none, NULL);
