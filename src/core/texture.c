@@ -17,12 +17,18 @@ struct object {
     struct aw_tex_info info;
     struct aw_ctx *ctx;
     uintptr_t address;
-    struct object *next, **link; /* of all objects */
+    struct object *next, **link; /* of all objects; or those that were destroyed, the oldest first */
 };
 
+/* So many descriptors at least stay after their object was destroyed, and no new object gets their handles.  CUDA promises
+ * nothing of the kind, but programs that destroy an object and launch what reads it, after making others, are right on cards
+ * (COLMAP's features: an object returned by value destroys its handle). */
+#define LINGERING 512
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct aw_ptrmap by_address; /* under the lock, as the list */
-static struct object *all;
+static struct aw_ptrmap by_address; /* under the lock, as the lists */
+static struct object *all, *destroyed, **destroyed_end = &destroyed;
+static uint32_t n_destroyed;
 
 /* ---- Formats */
 
@@ -408,18 +414,54 @@ static struct object *object_find(enum aw_texture_kind kind, uint64_t handle)
     return object && object->info.kind == kind ? object : NULL;
 }
 
+/* Takes those that were destroyed out of their list: of `ctx`, or (NULL) the oldest, but for LINGERING of them.  The lock is
+ * held. */
+static struct object *destroyed_take(const struct aw_ctx *ctx)
+{
+    struct object *first = NULL, **end = &first;
+    for (struct object **at = &destroyed; *at;) {
+        struct object *object = *at;
+        if (ctx ? object->ctx != ctx : n_destroyed <= LINGERING) {
+            at = &object->next;
+            continue;
+        }
+        *at = object->next;
+        *end = object;
+        end = &object->next;
+        n_destroyed--;
+    }
+    *end = NULL;
+    destroyed_end = &destroyed;
+    while (*destroyed_end)
+        destroyed_end = &(*destroyed_end)->next;
+    return first;
+}
+
+static void objects_free(struct object *first)
+{
+    for (struct object *next, *object = first; object; object = next) {
+        next = object->next;
+        aw_mem_module_free(object->address);
+        free(object);
+    }
+}
+
 enum aw_status aw_texture_destroy(enum aw_texture_kind kind, uint64_t handle)
 {
+    struct object *old = NULL;
     pthread_mutex_lock(&lock);
     struct object *object = object_find(kind, handle);
-    if (object)
+    if (object) {
         object_unlink(object);
+        object->next = NULL;
+        *destroyed_end = object;
+        destroyed_end = &object->next;
+        n_destroyed++;
+        old = n_destroyed >= 2 * LINGERING ? destroyed_take(NULL) : NULL; /* many at once, as freeing waits for kernels */
+    }
     pthread_mutex_unlock(&lock);
-    if (!object)
-        return AW_ERR_INVALID_VALUE;
-    aw_mem_module_free(object->address);
-    free(object);
-    return AW_OK;
+    objects_free(old);
+    return object ? AW_OK : AW_ERR_INVALID_VALUE;
 }
 
 enum aw_status aw_texture_find(enum aw_texture_kind kind, uint64_t handle, struct aw_tex_info *ret_info)
@@ -443,6 +485,7 @@ static void textures_drop(struct aw_ctx *ctx)
         aw_mem_module_free(object->address);
         free(object);
     }
+    objects_free(destroyed_take(ctx));
     pthread_mutex_unlock(&lock);
 }
 

@@ -67,7 +67,8 @@ size_t aw_texture_image_fill(struct aw_texture_image *image, const struct aw_tex
 
 /* As above, and into device memory of `ctx`. */
 enum aw_status aw_texture_create(struct aw_ctx *ctx, const struct aw_tex_info *info, uint64_t *ret_handle);
-/* Waits for kernels that may use it.  AW_ERR_INVALID_VALUE when it is no live object of that kind. */
+/* What kernels read of it stays as it was until some hundred others have been destroyed.  AW_ERR_INVALID_VALUE when it is no
+ * live object of that kind. */
 enum aw_status aw_texture_destroy(enum aw_texture_kind kind, uint64_t handle);
 enum aw_status aw_texture_find(enum aw_texture_kind kind, uint64_t handle, struct aw_tex_info *ret_info);
 

@@ -765,6 +765,46 @@ static void try_cube_gradients()
 
 // ---- What must fail
 
+__global__ void two_kernel(cudaTextureObject_t a, cudaTextureObject_t b, float2 *out)
+{
+    out[threadIdx.x] = make_float2(tex1Dfetch<float>(a, threadIdx.x), tex1Dfetch<float>(b, threadIdx.x));
+}
+
+/* What reads objects that were destroyed before it was launched, as a class does whose destructor runs too early: what they
+ * named is read all the same as long as its memory is there. */
+static void try_destroyed()
+{
+    enum { N = 32, OBJECTS = 1500 };
+    float *data;
+    float2 *out;
+    cudaResourceDesc resource = {};
+    cudaTextureDesc desc = {};
+    CHECK(cudaMallocManaged(&data, 2 * N * sizeof *data));
+    CHECK(cudaMallocManaged(&out, N * sizeof *out));
+    for (int i = 0; i < 2 * N; i++)
+        data[i] = (float)i;
+    resource.resType = cudaResourceTypeLinear;
+    resource.res.linear.desc = cudaCreateChannelDesc<float>();
+    resource.res.linear.sizeInBytes = N * sizeof *data;
+    for (int i = 0; i < OBJECTS; i++) {
+        cudaTextureObject_t t[2];
+        for (int k = 0; k < 2; k++) {
+            resource.res.linear.devPtr = data + k * N;
+            CHECK(cudaCreateTextureObject(&t[k], &resource, &desc, NULL));
+            CHECK(cudaDestroyTextureObject(t[k]));
+        }
+        if (i % 100)
+            continue;
+        two_kernel<<<1, N>>>(t[0], t[1], out);
+        CHECK(cudaDeviceSynchronize());
+        for (int k = 0; k < N; k++)
+            EXPECT(out[k].x == k && out[k].y == N + k, "destroyed %d: %g and %g instead of %d and %d", i, out[k].x, out[k].y, k,
+                   N + k);
+    }
+    CHECK(cudaFree(data));
+    CHECK(cudaFree(out));
+}
+
 static void try_errors()
 {
     cudaTextureObject_t t;
@@ -814,6 +854,7 @@ int main()
     try_mipmap(true);
     try_cube_gradients();
     try_seamless();
+    try_destroyed();
     try_errors();
     return check_done();
 }

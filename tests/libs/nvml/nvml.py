@@ -64,11 +64,13 @@ assert nvml.nvmlDeviceGetGpuFabricInfoV(h, fabric) == 0 and bytes(fabric[20:29])
 assert bytes(fabric[36:]) == bytes([255] * 4), 'what is behind the second form'
 fabric[3] = 1
 assert nvml.nvmlDeviceGetGpuFabricInfoV(h, fabric) == 25
-for f in nvml.nvmlDeviceGetMigMode, nvml.nvmlDeviceGetDriverModel_v2, nvml.nvmlDeviceGetEncoderUtilization, nvml.nvmlDeviceGetEccMode:
+for f in (nvml.nvmlDeviceGetMigMode, nvml.nvmlDeviceGetDriverModel_v2, nvml.nvmlDeviceGetEncoderUtilization,
+          nvml.nvmlDeviceGetEccMode):
     assert f(h, byref(index), byref(index)) == 3 and f(h, None, byref(index)) == 2
     assert f(c_void_p(8), byref(index), byref(index)) == 2
 errors = ctypes.c_ulonglong()
-for f in nvml.nvmlDeviceGetCurrentClocksEventReasons, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, nvml.nvmlDeviceGetDefaultEccMode:
+for f in (nvml.nvmlDeviceGetCurrentClocksEventReasons, nvml.nvmlDeviceGetCurrentClocksThrottleReasons,
+          nvml.nvmlDeviceGetDefaultEccMode):
     assert f(h, byref(errors)) == 3 and f(h, None) == 2 and f(c_void_p(8), byref(errors)) == 2
 for f in nvml.nvmlDeviceGetTotalEccErrors, nvml.nvmlDeviceGetDetailedEccErrors:
     assert f(h, 1, 1, byref(errors)) == 3 and f(h, 2, 1, byref(errors)) == 2 and f(h, 1, 1, None) == 2
