@@ -1,6 +1,6 @@
 // Updates in place that lack a barrier between what a block's threads read and what others of them write.  CUDA leaves open what
 // comes of it, and cards, whose warps go side by side, give what is meant: so does the host device.
-// variants: shared static O0 sm_75 sm_80 sm_90
+// variants: shared static O0 sm_75 sm_80 sm_90 debug_sm_75 debug_sm_80 debug_sm_90
 // devices: host                 a simulated card runs one wave up to a barrier before it goes on with the next
 // races: that is what it is about
 // SPDX-License-Identifier: Apache-2.0

@@ -45,21 +45,53 @@ struct init_graph {
 
 /* ---- Addresses */
 
-/* 0: none.  Of machine code that was lifted, halves of arguments are loaded by themselves. */
-static uintptr_t root_of(V v)
+static int64_t type_bytes(V x, LLVMTypeRef type)
 {
-    if (LLVMIsAGlobalVariable(v))
-        return LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == 1 ? (uintptr_t)v : 0;
-    if (!LLVMIsALoadInst(v) || !ptx_metadata(v, PTX_INVARIANT))
-        return 0;
-    V at = LLVMGetOperand(v, 0);
-    int64_t offset = 0;
-    if (LLVMIsAGetElementPtrInst(at)) {
-        if (LLVMGetNumOperands(at) != 2 || !ptx_host_constant(LLVMGetOperand(at, 1), &offset))
-            return 0;
+    LLVMModuleRef m = LLVMGetGlobalParent(LLVMGetBasicBlockParent(LLVMGetInstructionParent(x)));
+    return (int64_t)LLVMABISizeOfType(LLVMGetModuleDataLayout(m), type);
+}
+
+/* How many bytes an address is behind where the arguments begin; -1: it is elsewhere, or nobody knows. */
+static int64_t argument_offset(V at)
+{
+    enum { MAX_DEPTH = 8 };
+    int64_t offset = 0, c = 0;
+    for (int depth = 0; depth < MAX_DEPTH && LLVMIsAInstruction(at); depth++) {
+        bool element = LLVMIsAGetElementPtrInst(at), sum = LLVMGetInstructionOpcode(at) == LLVMAdd;
+        if (element || sum) {
+            if (LLVMGetNumOperands(at) != 2 || !ptx_host_constant(LLVMGetOperand(at, 1), &c))
+                return -1;
+            offset += element ? c * type_bytes(at, LLVMGetGEPSourceElementType(at)) : c;
+        } else if (!LLVMIsAIntToPtrInst(at) && !LLVMIsAPtrToIntInst(at)) {
+            return -1;
+        }
         at = LLVMGetOperand(at, 0);
     }
-    return LLVMIsAArgument(at) && offset >= 0 ? 1 + (uintptr_t)offset / 8 : 0;
+    return LLVMIsAArgument(at) ? offset : -1;
+}
+
+/* 0: none.  Of machine code that was lifted, halves of arguments are loaded by themselves, or as a vector's elements. */
+static uintptr_t root_of(V v)
+{
+    int64_t element = 0;
+    if (LLVMIsAGlobalVariable(v))
+        return LLVMGetPointerAddressSpace(LLVMTypeOf(v)) == 1 ? (uintptr_t)v : 0;
+    if (LLVMIsAExtractElementInst(v) && ptx_host_constant(LLVMGetOperand(v, 1), &element)) {
+        element *= type_bytes(v, LLVMTypeOf(v));
+        v = LLVMGetOperand(v, 0);
+    }
+    if (!LLVMIsALoadInst(v) || !ptx_metadata(v, PTX_INVARIANT))
+        return 0;
+    int64_t offset = argument_offset(LLVMGetOperand(v, 0));
+    return offset >= 0 ? 1 + (uintptr_t)(offset + element) / 8 : 0;
+}
+
+static bool is_part(const struct address_parts *p, V v)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->of[i] == v)
+            return true;
+    return false;
 }
 
 static void part_note(struct address_parts *p, V v, bool scaled)
@@ -68,15 +100,26 @@ static void part_note(struct address_parts *p, V v, bool scaled)
     for (int i = 0; i < p->roots; i++)
         if (p->root[i] == root)
             return;
-    for (int i = 0; i < p->n; i++)
-        if (p->of[i] == v)
-            return;
+    if (is_part(p, v))
+        return;
     if (root && p->roots < MAX_ROOTS)
         p->root[p->roots++] = root;
     else if (p->n < MAX_PARTS)
         p->of[p->n++] = v;
     else
         p->steps = MAX_STEPS;
+}
+
+static void parts_add(struct address_parts *p, V v, bool scaled);
+
+/* An address that comes by several ways, or is carried round a loop: itself, and what it is on each of them. */
+static void parts_add_ways(struct address_parts *p, V phi)
+{
+    if (is_part(p, phi))
+        return;
+    part_note(p, phi, false);
+    for (unsigned i = 0; i < LLVMCountIncoming(phi); i++)
+        parts_add(p, LLVMGetIncomingValue(phi, i), false);
 }
 
 static void parts_add(struct address_parts *p, V v, bool scaled)
@@ -102,6 +145,11 @@ static void parts_add(struct address_parts *p, V v, bool scaled)
             return;
         }
         break;
+    case LLVMPHI:
+        if (scaled)
+            break;
+        parts_add_ways(p, v);
+        return;
     default:
         break;
     }

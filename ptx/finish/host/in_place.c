@@ -46,6 +46,7 @@ enum {
 struct index_sum {
     V base;
     int64_t constant;
+    bool low; /* of what is added now, the low 32 bits count */
     struct term {
         V of;
         int64_t times;
@@ -109,6 +110,7 @@ static bool term_add(struct index_sum *s, V of, int64_t times)
 static bool constant_add(struct index_sum *s, int64_t c, int64_t times)
 {
     int64_t product, sum;
+    c = s->low ? (int32_t)c : c;
     if (__builtin_mul_overflow(c, times, &product) || __builtin_add_overflow(s->constant, product, &sum) ||
         sum > MAX_CONSTANT || sum < -MAX_CONSTANT)
         return false;
@@ -166,6 +168,16 @@ static bool is_ones(int64_t c)
     return c > 0 && c < MAX_CONSTANT && !((c + (c & -c)) & c);
 }
 
+/* The low word of an address: that of a shared one in lifted code, whose high word says that it is one. */
+static bool low_word_add(const struct places *p, struct index_sum *s, V v, int64_t times, int depth)
+{
+    bool low = s->low;
+    s->low = true;
+    bool ok = sum_add(p, s, v, times, depth);
+    s->low = low;
+    return ok;
+}
+
 /* Adds `times` times a value: by constants and by what it is made of, without a thought of results that wrap round. */
 static bool sum_add(const struct places *p, struct index_sum *s, V v, int64_t times, int depth)
 {
@@ -202,10 +214,9 @@ static bool sum_add(const struct places *p, struct index_sum *s, V v, int64_t ti
     case LLVMSelect:
         b = selected(p, v);
         return b ? sum_add(p, s, b, times, depth - 1) : term_add(s, v, times);
-    case LLVMTrunc: /* of an address of lifted code, whose high word says that it is a shared one: the low word */
-        if (LLVMGetIntTypeWidth(LLVMTypeOf(v)) == 32 && LLVMIsAInstruction(a) && LLVMGetInstructionOpcode(a) == LLVMAdd &&
-            ptx_host_constant(LLVMGetOperand(a, 1), &c))
-            return constant_add(s, (int32_t)c, times) && sum_add(p, s, LLVMGetOperand(a, 0), times, depth - 1);
+    case LLVMTrunc:
+        if (LLVMGetIntTypeWidth(LLVMTypeOf(v)) == 32)
+            return low_word_add(p, s, a, times, depth - 1);
         return LLVMGetIntTypeWidth(LLVMTypeOf(v)) > 1 ? sum_add(p, s, a, times, depth - 1) : term_add(s, v, times);
     case LLVMZExt: case LLVMSExt: case LLVMFreeze:
         return LLVMGetIntTypeWidth(LLVMTypeOf(a)) > 1 ? sum_add(p, s, a, times, depth - 1) : term_add(s, v, times);
