@@ -270,6 +270,8 @@ static enum sass_reloc_kind reloc_kind(uint32_t type)
     case 58: /* ABS47_34 */
     case 75: /* the same from sm_90 on */
         return SASS_RELOC_CODE;
+    case 59: /* ABS16_32 */
+        return SASS_RELOC_PLACE;
     case 62: /* FUNC_DESC32_LO_32 */
         return SASS_RELOC_KERNEL32_LO;
     case 63: /* FUNC_DESC32_HI_32 */

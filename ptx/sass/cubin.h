@@ -43,6 +43,7 @@ enum sass_reloc_kind {
     SASS_RELOC_ABS32,       /* its low half, 4 bytes */
     SASS_RELOC_ABS32_LO,    /* in an instruction's 32-bit immediate (bits 32 to 63): low half */
     SASS_RELOC_ABS32_HI,    /* high half */
+    SASS_RELOC_PLACE,       /* there, too: a variable's place in bank 3, which has 16 bits */
     SASS_RELOC_KERNEL32_LO, /* likewise of a kernel's address for who would start it */
     SASS_RELOC_KERNEL32_HI,
     SASS_RELOC_CODE,        /* the target of a CALL.ABS or JMP: R_CUDA_ABS47_34 */

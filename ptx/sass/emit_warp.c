@@ -314,6 +314,8 @@ void sass_emit_s2r(struct sass_lift *l, const struct sass_insn *i)
     const char *name = sreg_name(sreg);
     if (sreg == SASS_SRZ || sreg == SASS_SR_CGACTAID) /* clusters have one block */
         sass_put(l, SASS_D, "0");
+    else if (sreg == SASS_SR_SWINLO) /* of the window of shared memory, which is whole words high: assemblers before 12 read it */
+        sass_put(l, SASS_D, "0");
     else if (sreg == SASS_SR_LMEMHIOFF) /* where the stack ends: code to debug asks that R1 is not below it */
         sass_put(l, SASS_D, "0");
     else if (sreg == SASS_SR_SWINHI)

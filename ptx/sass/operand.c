@@ -195,7 +195,7 @@ static struct sass_text bank3_address(struct sass_lift *l, bool high)
     uint32_t symbol = UINT32_MAX;
     const struct sass_relocs *relocs = &here(l)->relocs;
     for (uint32_t k = 0; k < relocs->n; k++)
-        if (l->cubin->symbols[relocs->at[k].symbol].kind == SASS_SYMBOL_CONSTANT)
+        if (l->cubin->symbols[relocs->at[k].symbol].kind == SASS_SYMBOL_CONSTANT && relocs->at[k].kind != SASS_RELOC_PLACE)
             return (struct sass_text){ "0" };
     if (l->constant_window)
         return high ? sass_format("%u", SASS_CONSTANT_WINDOW) : (struct sass_text){ "0" };
@@ -377,6 +377,8 @@ static struct sass_text relocated(struct sass_lift *l, const struct sass_reloc *
         sass_split(l, w.s, &lo, &hi);
         return r->kind == SASS_RELOC_KERNEL32_LO ? lo : hi;
     }
+    if (r->kind == SASS_RELOC_PLACE && s->kind == SASS_SYMBOL_CONSTANT)
+        return sass_format("%" PRIu32, (uint32_t)(s->value + (uint64_t)addend));
     if (!low && r->kind != SASS_RELOC_ABS32_HI) {
         sass_fail(l, "relocation %" PRIu32, r->type);
         return (struct sass_text){ "0" };

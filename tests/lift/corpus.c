@@ -3,11 +3,12 @@
  *   lift-corpus FILE ARCH CUBIN INDEX TARGET       compiles that kernel and says "compiled MICROSECONDS BYTES"
  *   lift-corpus FILE ARCH CUBIN 0 cubin            writes the cubin itself, to look at it
  * FILE is a program or a library; ARCH a number such as 80; CUBIN counts the file's cubins of that architecture, INDEX a cubin's
- * kernels. */
+ * kernels.  Cubins that a program's build has linked to others, and keeps beside what came of it, are passed over. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <anywarp/compiler.h>
 #include <anywarp/fatbin.h>
 
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -94,6 +95,15 @@ static void compile(struct corpus *c, const char *bytes, size_t size, const stru
     aw_compiler_close(module);
 }
 
+static bool is_relocatable(const char *bytes, size_t size)
+{
+    Elf64_Ehdr header;
+    if (size < sizeof header)
+        return false;
+    memcpy(&header, bytes, sizeof header);
+    return header.e_type == ET_REL;
+}
+
 static bool each(void *user, const void *container, size_t size)
 {
     struct corpus *c = user;
@@ -113,7 +123,9 @@ static bool each(void *user, const void *container, size_t size)
         printf("kernel %" PRIu32 " 0 0 0 the_cubin_cannot_be_unpacked ?\n", c->n++);
         return true;
     }
-    if (sass_open(bytes, length, &cubin, &why) != AW_OK) {
+    if (is_relocatable(bytes, length)) {
+        c->status = c->target && c->n == c->cubin ? 2 : c->status;
+    } else if (sass_open(bytes, length, &cubin, &why) != AW_OK) {
         printf("kernel %" PRIu32 " 0 0 0 the_cubin_cannot_be_read ?\n", c->n);
     } else {
         if (c->target && !strcmp(c->target, "cubin"))
