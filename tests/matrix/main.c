@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     if (block_warps > MATRIX_WARPS)
         block_warps = MATRIX_WARPS;
     if (argc > 5)
-        oracle_device_lift(arch = (unsigned)atoi(argv[4]), argv[5]);
+        oracle_device_lift(arch = (unsigned)atoi(argv[4]), argv[5], 0);
     char device[256];
     if (!oracle_device_open(device, sizeof device))
         return 1;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+
 static struct {
     int (*init)(unsigned flags);
     int (*device_get)(int *device, int ordinal);
@@ -104,23 +106,50 @@ bool oracle_device_read(void *to, uint64_t from, size_t size)
 
 /* ---- Kernels as machine code: NVIDIA's assembler makes it of the text. */
 
-static unsigned lift_arch;
+static unsigned lift_arch, lift_isa;
 static const char *assembler;
+static AW_VEC(uint32_t) refused; /* lines of the last text */
 
-void oracle_device_lift(unsigned arch, const char *ptxas)
+void oracle_device_lift(unsigned arch, const char *ptxas, unsigned isa)
 {
     lift_arch = arch;
     assembler = ptxas;
+    lift_isa = isa;
 }
 
-/* The text with another .target, in a file; false when that cannot be written. */
+bool oracle_device_refuses(uint32_t line)
+{
+    for (size_t i = 0; i < refused.n; i++)
+        if (refused.at[i] == line)
+            return true;
+    return false;
+}
+
+/* The text with another .target, and a .version that the assembler knows, in a file; false when that cannot be written. */
 static bool write_for(FILE *f, const char *text)
 {
     const char *target = strstr(text, ".target sm_");
-    if (!target)
+    unsigned major, minor;
+    if (!target || sscanf(text, ".version %u.%u", &major, &minor) != 2)
         return false;
-    fprintf(f, "%.*s.target sm_%u%s", (int)(target - text), text, lift_arch, strchr(target, '\n'));
+    unsigned isa = 10 * major + minor;
+    isa = lift_isa && lift_isa < isa ? lift_isa : isa;
+    fprintf(f, ".version %u.%u\n.target sm_%u%s", isa / 10, isa % 10, lift_arch, strchr(target, '\n'));
     return fclose(f) == 0;
+}
+
+/* Notes the lines that it names in errors. */
+static bool run_assembler(const char *command)
+{
+    char said[1024];
+    FILE *f = popen(command, "r");
+    refused.n = 0;
+    while (f && fgets(said, sizeof said, f)) {
+        const char *at = strstr(said, ", line "), *error = at ? strstr(at, "; error") : NULL;
+        if (error && !aw_vec_push(&refused, (uint32_t)strtoul(at + strlen(", line "), NULL, 10)))
+            break;
+    }
+    return f && pclose(f) == 0;
 }
 
 static char *read_all(const char *path)
@@ -149,8 +178,8 @@ static char *assemble(const char *text)
     FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
     char *cubin = NULL;
     snprintf(to, sizeof to, "%s.cubin", from);
-    snprintf(command, sizeof command, "'%s' -arch=sm_%u %s -o %s >/dev/null 2>&1", assembler, lift_arch, from, to);
-    if (f && write_for(f, text) && system(command) == 0)
+    snprintf(command, sizeof command, "'%s' -arch=sm_%u %s -o %s 2>&1", assembler, lift_arch, from, to);
+    if (f && write_for(f, text) && run_assembler(command))
         cubin = read_all(to);
     unlink(from);
     unlink(to);

@@ -137,8 +137,10 @@ bool oracle_device_write(uint64_t to, const void *from, size_t size);
 bool oracle_device_read(void *to, uint64_t from, size_t size);
 /* Loads the text; NULL with a message in `why` when it or its kernel of that name cannot be compiled. */
 /* From now on kernels are assembled for sm_`arch` by the program `ptxas` (borrowed; NVIDIA's: under `anywarp run` another one is
- * on PATH) and loaded as machine code.  `why` is ORACLE_NOT_ASSEMBLED where that is refused. */
-void oracle_device_lift(unsigned arch, const char *ptxas);
+ * on PATH) and loaded as machine code.  `isa`: the PTX that it knows, 84 is 8.4; 0: all.  `why` is ORACLE_NOT_ASSEMBLED where a
+ * text is refused, and oracle_device_refuses tells whether it named that line of it. */
+void oracle_device_lift(unsigned arch, const char *ptxas, unsigned isa);
+bool oracle_device_refuses(uint32_t line);
 #define ORACLE_NOT_ASSEMBLED "ptxas does not assemble it"
 void *oracle_device_load(const char *text, const char *name, void **ret_kernel, char *why, size_t size);
 bool oracle_device_symbol(void *module, const char *name, uint64_t *ret_address);

@@ -711,6 +711,30 @@ static bool run_some(const struct oracle_options *options, const struct oracle_c
     return usable;
 }
 
+/* Of a job that is refused: what the assembler has named, or else halves. */
+static bool run_refused(struct run *r, const struct oracle_combo *combos, uint8_t *states, const char *planted)
+{
+    struct oracle_instance *instances = r->job.instances;
+    bool assembled = strcmp(r->why, ORACLE_NOT_ASSEMBLED) != 0;
+    unsigned n = r->job.n, named = 0;
+    if (n == 1) {
+        bool failed = r->options->lift && assembled;
+        states[0] = failed ? ORACLE_FAILED : ORACLE_REFUSED;
+        if (failed)
+            printf("FAIL %s: %s\n", r->job.plans[0].combo->name, r->why);
+        return true;
+    }
+    for (unsigned i = 0; i < n && !assembled; i++)
+        if (oracle_device_refuses(instances[i].line)) {
+            states[i] = ORACLE_REFUSED;
+            named++;
+        }
+    if (named)
+        return run_some(r->options, combos, instances, n, states, planted, 0, 1);
+    return run_some(r->options, combos, instances, n, states, planted, 0, 2) &&
+           run_some(r->options, combos, instances, n, states, planted, 1, 2);
+}
+
 bool oracle_job_run(const struct oracle_options *options, const struct oracle_combo *combos, struct oracle_instance *instances,
                     unsigned n, uint8_t *states, const char *planted)
 {
@@ -741,17 +765,7 @@ bool oracle_job_run(const struct oracle_options *options, const struct oracle_co
             for (unsigned i = 0; i < n; i++)
                 states[i] = check_instance(&r, i) ? ORACLE_PASSED : ORACLE_FAILED;
             break;
-        case REFUSED:
-            if (n == 1) {
-                bool lifted = options->lift && strcmp(r.why, ORACLE_NOT_ASSEMBLED) != 0;
-                states[0] = lifted ? ORACLE_FAILED : ORACLE_REFUSED;
-                if (lifted)
-                    printf("FAIL %s: %s\n", r.job.plans[0].combo->name, r.why);
-                break;
-            }
-            usable = run_some(options, combos, instances, n, states, planted, 0, 2) &&
-                     run_some(options, combos, instances, n, states, planted, 1, 2);
-            break;
+        case REFUSED: usable = run_refused(&r, combos, states, planted); break;
         case BROKEN:
             printf("oracle: %s: %s\n", r.job.plans[0].combo->name, r.why);
             usable = false;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char usage[] = "usage: oracle [--seed N] [--blocks N] [--jobs N] [--sample N] [--show N] [--list] [--emit DIR] "
-                            "[--table] [--plant] [--lift ARCH PTXAS]\n"
+                            "[--table] [--plant] [--lift ARCH PTXAS ISA]\n"
                             "              [--record FILE | --recorded FILE] [ROW|COMBINATION|MNEMONIC|SECTION]...\n";
 
 enum { MAX_WORKERS = 16, MAX_VARIANTS = 96, PER_JOB = 16 };
@@ -307,9 +307,10 @@ static bool argument(struct oracle *o, int argc, char **argv, int *i)
         o->sample = number(argc, argv, i);
     else if (!strcmp(arg, "--show"))
         o->options.show = number(argc, argv, i);
-    else if (!strcmp(arg, "--lift") && *i + 2 < argc) {
+    else if (!strcmp(arg, "--lift") && *i + 3 < argc) {
         o->options.lift = number(argc, argv, i);
-        oracle_device_lift(o->options.lift, argv[++*i]);
+        const char *ptxas = argv[++*i];
+        oracle_device_lift(o->options.lift, ptxas, number(argc, argv, i));
     } else if (!strcmp(arg, "--emit") && *i + 1 < argc)
         o->options.emit = argv[++*i];
     else if (!strcmp(arg, "--record") && *i + 1 < argc)
