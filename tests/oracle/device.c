@@ -107,7 +107,7 @@ bool oracle_device_read(void *to, uint64_t from, size_t size)
 /* ---- Kernels as machine code: NVIDIA's assembler makes it of the text. */
 
 static unsigned lift_arch, lift_isa;
-static const char *assembler;
+static const char *assembler, *lifter;
 static AW_VEC(uint32_t) refused; /* lines of the last text */
 
 void oracle_device_lift(unsigned arch, const char *ptxas, unsigned isa)
@@ -115,6 +115,11 @@ void oracle_device_lift(unsigned arch, const char *ptxas, unsigned isa)
     lift_arch = arch;
     assembler = ptxas;
     lift_isa = isa;
+}
+
+void oracle_device_lift_again(const char *anywarp)
+{
+    lifter = anywarp;
 }
 
 bool oracle_device_refuses(uint32_t line)
@@ -170,8 +175,24 @@ static char *read_all(const char *path)
     return bytes;
 }
 
-/* A cubin, to be freed; NULL where the assembler takes no such text for that architecture. */
-static char *assemble(const char *text)
+/* The cubin `to` is made again of what its kernel is lifted to; one that cannot be lifted stays, and is refused when it is
+ * loaded.
+ * False: the assembler does not take that text. */
+static bool assemble_again(const char *name, const char *from, const char *to)
+{
+    char command[4096];
+    if (!lifter)
+        return true;
+    snprintf(command, sizeof command, "'%s' dump --ptx %s %s >%s 2>/dev/null", lifter, name, to, from);
+    if (system(command) != 0)
+        return true;
+    snprintf(command, sizeof command, "'%s' -arch=sm_%u %s -o %s 2>&1", assembler, lift_arch, from, to);
+    return run_assembler(command);
+}
+
+/* A cubin, to be freed; NULL where the assembler takes no such text for that architecture, or (*ret_again) what was lifted from
+ * its own code. */
+static char *assemble(const char *text, const char *name, bool *ret_again)
 {
     char from[] = "/tmp/oracle-XXXXXX", to[sizeof from + 8], command[4096];
     int fd = mkstemp(from);
@@ -179,7 +200,9 @@ static char *assemble(const char *text)
     char *cubin = NULL;
     snprintf(to, sizeof to, "%s.cubin", from);
     snprintf(command, sizeof command, "'%s' -arch=sm_%u %s -o %s 2>&1", assembler, lift_arch, from, to);
-    if (f && write_for(f, text) && run_assembler(command))
+    bool made = f && write_for(f, text) && run_assembler(command);
+    *ret_again = made && !assemble_again(name, from, to);
+    if (made && !*ret_again)
         cubin = read_all(to);
     unlink(from);
     unlink(to);
@@ -191,10 +214,11 @@ void *oracle_device_load(const char *text, const char *name, void **ret_kernel, 
     enum { ERROR_LOG = 5, ERROR_LOG_SIZE = 6 }; /* CU_JIT_ERROR_LOG_BUFFER and its size in bytes */
     int options[] = { ERROR_LOG, ERROR_LOG_SIZE };
     void *values[] = { why, (void *)(uintptr_t)size }, *module;
-    char *cubin = lift_arch ? assemble(text) : NULL;
+    bool again = false;
+    char *cubin = lift_arch ? assemble(text, name, &again) : NULL;
 
     if (lift_arch && !cubin) {
-        snprintf(why, size, ORACLE_NOT_ASSEMBLED);
+        snprintf(why, size, again ? "ptxas does not take what was lifted" : ORACLE_NOT_ASSEMBLED);
         return NULL;
     }
     why[0] = 0;

@@ -141,6 +141,8 @@ bool oracle_device_read(void *to, uint64_t from, size_t size);
  * text is refused, and oracle_device_refuses tells whether it named that line of it. */
 void oracle_device_lift(unsigned arch, const char *ptxas, unsigned isa);
 bool oracle_device_refuses(uint32_t line);
+/* And what is lifted by the program `anywarp` (borrowed) is assembled, and lifted again when it is loaded. */
+void oracle_device_lift_again(const char *anywarp);
 #define ORACLE_NOT_ASSEMBLED "ptxas does not assemble it"
 void *oracle_device_load(const char *text, const char *name, void **ret_kernel, char *why, size_t size);
 bool oracle_device_symbol(void *module, const char *name, uint64_t *ret_address);
@@ -157,6 +159,7 @@ struct oracle_options {
     unsigned blocks;   /* of a launch */
     unsigned show;     /* failing lanes that are printed of each instance */
     unsigned lift;     /* run machine code that the assembler makes for this architecture; 0: the text */
+    bool again;        /* of what is lifted from it: variables that the kernel does not name are gone */
     const char *emit;  /* folder: write the jobs' texts and run nothing */
     const char *record; /* file: append what the lanes that ran were left with */
     bool recorded;     /* compare with what oracle_answers_open has read */

@@ -624,8 +624,9 @@ static enum outcome execute(struct run *r)
 
     if (!module)
         return REFUSED;
-    if (!device_buffers(r, address) || !oracle_device_symbol(module, "cdata", &cells) ||
-        !oracle_device_write(cells, r->cells, (size_t)r->job.threads * ORACLE_CELL))
+    bool cell = oracle_device_symbol(module, "cdata", &cells);
+    if (!device_buffers(r, address) || (!cell && !r->options->again) ||
+        (cell && !oracle_device_write(cells, r->cells, (size_t)r->job.threads * ORACLE_CELL)))
         return BROKEN;
     void *params[] = { &address[0], &address[1], &address[2], r->param };
     int error = oracle_device_launch(kernel, r->options->blocks, ORACLE_BLOCK, params);

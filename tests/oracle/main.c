@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const char usage[] = "usage: oracle [--seed N] [--blocks N] [--jobs N] [--sample N] [--show N] [--list] [--emit DIR] "
-                            "[--table] [--plant] [--lift ARCH PTXAS ISA]\n"
+                            "[--table] [--plant] [--lift ARCH PTXAS ISA [--again ANYWARP]]\n"
                             "              [--record FILE | --recorded FILE] [ROW|COMBINATION|MNEMONIC|SECTION]...\n";
 
 enum { MAX_WORKERS = 16, MAX_VARIANTS = 96, PER_JOB = 16 };
@@ -311,6 +311,9 @@ static bool argument(struct oracle *o, int argc, char **argv, int *i)
         o->options.lift = number(argc, argv, i);
         const char *ptxas = argv[++*i];
         oracle_device_lift(o->options.lift, ptxas, number(argc, argv, i));
+    } else if (!strcmp(arg, "--again") && *i + 1 < argc) {
+        o->options.again = true;
+        oracle_device_lift_again(argv[++*i]);
     } else if (!strcmp(arg, "--emit") && *i + 1 < argc)
         o->options.emit = argv[++*i];
     else if (!strcmp(arg, "--record") && *i + 1 < argc)
