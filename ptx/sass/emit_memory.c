@@ -431,16 +431,24 @@ static void load_part(struct sass_lift *l, const struct sass_operand *c, unsigne
     sass_put(l, SASS_D, t.s);
 }
 
+/* Where a place behind the first parameter is none. */
+static void trap_below(struct sass_lift *l, const char *place)
+{
+    struct sass_text q = sass_temp(l, 'q'), condition = sass_condition(l, l->at);
+    sass_step(l, "setp.lt.s64 %s, %s, 0", q.s, place);
+    sass_step(l, "@%s trap", sass_where(l, q, &condition).s);
+}
+
 /* Bank 0 by an index: parameters, or the sizes of block and grid that lie before them.  Which parameter is meant is not said: an
  * index may begin at any number, and the place before it is then that of another one, or of none.  So the address is reckoned
- * from the first. */
+ * from the first.  A size is a word: where code that may reach them loads anything else, it means parameters, and else traps. */
 static void load_bank0(struct sass_lift *l, const struct sass_insn *i, int64_t at, struct sass_text index)
 {
     static const char *const sizes[] = { "%ntid.x", "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z" };
     enum { N_SIZES = sizeof sizes / sizeof *sizes };
     int64_t first = l->code->n_params ? l->code->param_base + (int64_t)l->code->params[0].offset : 0;
-    bool sized = at < 4 * N_SIZES;
-    if (!first || (sized && sass_mod(l, SASS_F_SIZE) != SASS_SIZE_32)) {
+    bool low = at < 4 * N_SIZES, sized = low && sass_mod(l, SASS_F_SIZE) == SASS_SIZE_32;
+    if (!first) {
         sass_fail(l, "an index into bank 0 at 0x%" PRIx64, (uint64_t)at);
         return;
     }
@@ -456,6 +464,8 @@ static void load_bank0(struct sass_lift *l, const struct sass_insn *i, int64_t a
     sass_step(l, "cvt.s64.s32 %s, %s", wide.s, index.s);
     sass_step(l, "add.s64 %s, %s, %" PRId64, from.s, wide.s, at - first);
     if (!sized) {
+        if (low)
+            trap_below(l, from.s);
         sass_step(l, "add.s64 %s, %s, %s", sum.s, base.s, from.s);
         load_from(l, i, "ld.param", sum.s);
         return;

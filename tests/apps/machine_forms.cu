@@ -2,7 +2,8 @@
 // and the greatest of three, sums of bytes' differences, calls of functions whose places lie in a variable, a texture's handle in
 // memory of each kind; least and greatest with both signs; one atomic for the lanes that are there; memory that code takes of the
 // stack itself; integers saturated to few bits; what caches are told by a policy; products of eight lanes in steps; comparisons
-// of uniform numbers under a guard that is uniform.
+// of uniform numbers under a guard that is uniform; parameters by an index from where their bank begins, as assemblers before 12
+// make it.
 // variants: sm_75 sm_86 sm_89 sm_90 debug_sm_80
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -527,6 +528,35 @@ static void test_walked(const int *d_in, const steps &g)
     CHECK(cudaFree(d_out));
 }
 
+struct wide_numbers {
+    long long of[4];
+};
+
+// Until sm_89 their bank's first parameter is at 352.
+extern "C" __global__ void from_bank_begin(long long *out, const int *place, wide_numbers n)
+{
+    long long at = place[threadIdx.x], value = n.of[0];
+    asm volatile("{\n.reg .b64 a;\nmov.b64 a, from_bank_begin_param_2;\nadd.s64 a, a, %1;\nld.param.b64 %0, [a+-352];\n}"
+                 : "=l"(value) : "l"(at));
+    out[threadIdx.x] = value;
+}
+
+static void test_from_bank_begin()
+{
+    wide_numbers n = { { 1ll << 40, -5, 7ll << 33, 11 } };
+    int places[32];
+    long long out[32];
+    for (int t = 0; t < 32; t++)
+        places[t] = 352 + 8 * (t * 3 % 4);
+    Dev<int> d_places(places, 32);
+    Dev<long long> d_out(32);
+    from_bank_begin<<<1, 32>>>(d_out, d_places, n);
+    CHECK_LAUNCH();
+    d_out.get(out);
+    for (int t = 0; t < 32; t++)
+        CHECK_EQ(out[t], n.of[t * 3 % 4]);
+}
+
 // What is the greatest or least of three, or of a sum and a number, and at least 0: one instruction each on sm_90.
 __global__ void none_below_0(int *out, const int *in)
 {
@@ -716,6 +746,7 @@ int main()
     test_both_signs();
     test_none_below_0(d_in);
     test_chosen(d_in);
+    test_from_bank_begin();
     test_walked(d_in, { { 12, -20, 36 }, 30, 3, 4 });
     test_walked(d_in, { { 12, -4, 20 }, 30, 1, 5 }); // the step back has a carry, which is a predicate
 #define RUN_EIGHTS(la, lb) eights(eights_##la##_##lb, #la[0] == 'r', #lb[0] == 'r');
