@@ -488,6 +488,57 @@ static struct sass_section *section_named(struct aw_map *names, const char *pref
     return aw_map_find(names, (struct aw_str){ text, head.len + name.len });
 }
 
+/* The words of bank 2 that can be places in the code but its beginning, each once. */
+static uint32_t places_in_constants(const struct sass_code *code, uint32_t *ret)
+{
+    uint32_t n = 0;
+    for (uint32_t at = 0; at + 4 <= code->bank2.size; at += 4) {
+        uint32_t word = load32(code->bank2.ptr + at);
+        bool new = word && word % SASS_INSN_SIZE == 0 && word < code->text.size;
+        for (uint32_t k = 0; k < n && new; k++)
+            new = ret[k] != word;
+        if (new)
+            ret[n++] = word;
+    }
+    return n;
+}
+
+static bool are_zeros(const uint32_t *words, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        if (words[k])
+            return false;
+    return true;
+}
+
+/* The assembler of CUDA 11 leaves the targets of branches by a register 0 on sm_90: they are those that the constants have. */
+static bool complete_targets(struct reader *r, struct sass_code *code)
+{
+    enum { HEAD = 3 }; /* words before targets: offset, flags, count */
+    const uint32_t *old = code->indirect;
+    uint32_t n = code->n_indirect, kept = 0, most = code->bank2.size / 4, zeros = 0;
+    for (uint32_t k = 0; k + HEAD <= n && old[k + 2] <= n - k - HEAD; k += HEAD + old[k + 2])
+        zeros += are_zeros(old + k + HEAD, old[k + 2]);
+    if (!zeros || !most || zeros > n)
+        return true;
+    uint32_t *all = AW_NEW_ARRAY(&r->cubin->arena, uint32_t, n + (size_t)zeros * most),
+             *places = AW_NEW_ARRAY(&r->cubin->arena, uint32_t, most);
+    if (!all || !places)
+        return out_of_memory(r);
+    uint32_t n_places = places_in_constants(code, places);
+    for (uint32_t k = 0; k + HEAD <= n && old[k + 2] <= n - k - HEAD; k += HEAD + old[k + 2]) {
+        bool lacks = are_zeros(old + k + HEAD, old[k + 2]);
+        uint32_t count = lacks ? n_places : old[k + 2];
+        memcpy(all + kept, old + k, 2 * sizeof *all);
+        all[kept + 2] = count;
+        memcpy(all + kept + HEAD, lacks ? places : old + k + HEAD, count * sizeof *all);
+        kept += HEAD + count;
+    }
+    code->indirect = all;
+    code->n_indirect = kept;
+    return true;
+}
+
 static bool read_code(struct reader *r, struct aw_map *names, uint32_t section, struct sass_code *code)
 {
     const struct sass_section *text = &r->cubin->sections[section];
@@ -515,7 +566,7 @@ static bool read_code(struct reader *r, struct aw_map *names, uint32_t section, 
     const struct sass_section *shared = section_named(names, ".nv.shared.", code->name),
                               *info = section_named(names, ".nv.info.", code->name);
     code->shared_size = shared && shared->size <= UINT32_MAX ? (uint32_t)shared->size : 0;
-    return info ? read_info(r, code, &info->bytes) : true;
+    return !info || (read_info(r, code, &info->bytes) && complete_targets(r, code));
 }
 
 static bool is_text(const struct sass_section *s)

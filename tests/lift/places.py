@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # Places that machine code of other assemblers has otherwise: variables of bank 3 in what is yet to be linked, which a relocation
-# says; and the window of shared memory, of which those before 12 read the low word, too.
+# says; the window of shared memory, of which those before 12 read the low word, too; and targets of branches by a register, which
+# those leave out on sm_90, as they do the kind of fences for a block.
 # SPDX-License-Identifier: Apache-2.0
 """usage: places.py SASS_LIFT"""
 import os
@@ -47,6 +48,28 @@ st.global.u32 [%l], %r;
 ret;
 }
 """
+BRANCHES = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry f(.param .u64 p, .param .u32 n)
+{
+.reg .b64 %l; .reg .b32 %r, %v;
+ld.param.u64 %l, [p];
+ld.param.u32 %r, [n];
+ld.global.u32 %v, [%l];
+TABLE: .branchtargets A, B, C, D;
+brx.idx %r, TABLE;
+A: add.u32 %v, %v, 7; st.global.u32 [%l], %v; bar.sync 0; bra E;
+B: mul.lo.u32 %v, %v, %v; st.global.u32 [%l+4], %v; bar.sync 1; bra E;
+C: shr.u32 %v, %v, 3; st.global.u32 [%l+8], %v; bar.sync 2; bra E;
+D: popc.b32 %v, %v; st.global.u32 [%l+12], %v; bar.sync 3;
+E: st.global.u32 [%l+16], %v;
+ret;
+}
+"""
+FENCE = LANE.replace('mov.u32 %r, %laneid;', 'fence.acq_rel.gpu; mov.u32 %r, 7;')
+MEMBAR = 0x992
+TARGETS = 0x34  # attribute of .nv.info: of each branch its offset, two of flags and count, its targets
 
 
 def assembled(folder, text, *options):
@@ -71,6 +94,27 @@ def stores_zero(text):
     return bool(stored) and f'mov.b32 {stored[1]}, 0;' in text
 
 
+def without_targets(code):
+    """Of the one branch; and how many there were."""
+    at = code.index(bytes([4, TARGETS])) + 4
+    n = int.from_bytes(code[at + 8:at + 12], 'little')
+    code[at + 12:at + 12 + 4 * n] = bytes(4 * n)
+    return n
+
+
+def with_plain_fence(code):
+    """Its kind, in bits 79 and 80, is ALL before, and 2."""
+    for at in range(0, len(code) - SIZE, SIZE):
+        if int.from_bytes(code[at:at + 2], 'little') & 0xfff == MEMBAR:
+            code[at + 9] &= 0x7f
+            code[at + 10] |= 1
+    return code
+
+
+def compared(text):
+    return sorted(re.findall(r'setp\.eq\.u32 %q\d+, %[ru]\d+, (\d+)', text))
+
+
 def with_low_word(code):
     for at in range(0, len(code) - SIZE, SIZE):
         if int.from_bytes(code[at:at + 2], 'little') & 0xfff == S2R and code[at + 9] == LANEID:
@@ -85,9 +129,17 @@ def main(lift):
     with tempfile.TemporaryDirectory() as folder:
         alone = lifted(lift, folder, assembled(folder, CONSTANTS, '-c'))  # table first, and `pad` at 16
         code = assembled(folder, LANE)
+        table = assembled(folder, BRANCHES)
+        named = lifted(lift, folder, table)
+        n = without_targets(table)
+        unnamed = lifted(lift, folder, table)
+        fence = assembled(folder, FENCE)
+        fences = [lifted(lift, folder, fence), lifted(lift, folder, with_plain_fence(fence))]
         lane, low = lifted(lift, folder, code), lifted(lift, folder, with_low_word(code))
     cases = {'places in bank 3 without a linker': bool(re.search(r'mov\.b32 %t\d+, 16;', alone)),
              'the lane, as a check of this test': '%laneid' in lane and not stores_zero(lane),
+             'targets that the constants have': n > 1 and len(compared(named)) == n and compared(named) == compared(unnamed),
+             'a fence of no kind': 'fence.acq_rel.gpu' in fences[0] and 'fence.sc.gpu' in fences[1],
              'the low word of the window': '%laneid' not in low and stores_zero(low)}
     for what, good in cases.items():
         print('%-4s %s' % ('ok' if good else 'FAIL', what))
