@@ -63,6 +63,19 @@ void ptx_weights_set(LLVMValueRef branch, uint32_t often, uint32_t seldom)
     ptx_metadata_set(branch, "prof", (LLVMMetadataRef[]){ name, number(i32, often), number(i32, seldom) }, 3);
 }
 
+LLVMBasicBlockRef ptx_way_all_but_never(LLVMValueRef branch)
+{
+    LLVMValueRef node = ptx_metadata(branch, "prof"), parts[3];
+    if (!node || LLVMGetMDNodeNumOperands(node) != 3 || LLVMGetNumSuccessors(branch) != 2)
+        return NULL;
+    LLVMGetMDNodeOperands(node, parts);
+    for (unsigned way = 0; way < 2; way++)
+        if (parts[1 + way] && LLVMIsAConstantInt(parts[1 + way]) &&
+            LLVMConstIntGetZExtValue(parts[1 + way]) == PTX_ALL_BUT_NEVER)
+            return LLVMGetSuccessor(branch, 1 - way);
+    return NULL;
+}
+
 static void copy(LLVMValueRef from, LLVMValueRef to, const char *kind)
 {
     LLVMValueRef node = ptx_metadata(from, kind);

@@ -27,6 +27,10 @@ void ptx_range_set(LLVMValueRef x, uint64_t lo, uint64_t hi);
 void ptx_never_merge(LLVMValueRef call);
 /* A branch takes its first way `often` times out of that and `seldom`. */
 void ptx_weights_set(LLVMValueRef branch, uint32_t often, uint32_t seldom);
+/* ... this often to once, where its other way is taken all but never, and need not be fast, but small. */
+enum { PTX_ALL_BUT_NEVER = 1 << 30 };
+/* The way of a conditional branch that is taken all but never, as its successor; NULL: neither. */
+LLVMBasicBlockRef ptx_way_all_but_never(LLVMValueRef branch);
 
 /* Says of access `to` what `from` says of which memory it is (alias.scope, noalias). */
 void ptx_metadata_scopes_copy(LLVMValueRef from, LLVMValueRef to);

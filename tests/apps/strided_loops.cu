@@ -2,6 +2,8 @@
 // not, which nvcc unrolls by four with a loop for the remainder before.  Lanes may run them equally often or not.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
+#include <climits>
+#include <cmath>
 #include <vector>
 
 // A warp a row; the rows begin and end anywhere.  The order of what a lane sees counts.
@@ -46,6 +48,16 @@ __global__ void nested(const int *in, unsigned *out, int n, int odd)
         }
     }
     out[t] = hash;
+}
+
+// Indices from anywhere: below 0, and up to the largest.  `in` is where the first element is.
+__global__ void ends(const float *in, float *out, int first, int n)
+{
+    float sum = 3;
+    const float *from = in - (long long)first;
+    for (int i = first + (threadIdx.x & 31); i < n; i += 32)
+        sum = fmaf(sum, 0.875f, from[i]);
+    out[threadIdx.x] = sum;
 }
 
 static void check_rows(int threads, int shape)
@@ -135,6 +147,25 @@ static void check_nested(int threads, int n, int odd)
     }
 }
 
+static void check_ends(int first, int count)
+{
+    const int threads = 64;
+    Rng rng(count);
+    std::vector<float> in(count + 1), out(threads);
+    for (float &v : in)
+        v = (float)rng.below(1000000);
+    Dev<float> din(in.data(), in.size()), dout(out.data(), out.size());
+    ends<<<1, threads>>>(din, dout, first, first + count);
+    CHECK_LAUNCH();
+    dout.get(out.data());
+    for (int t = 0; t < threads; t++) {
+        float sum = 3;
+        for (int k = t & 31; k < count; k += 32)
+            sum = fmaf(sum, 0.875f, in[k]);
+        EXPECT(out[t] == sum, "thread %d, %d elements from %d: %g, not %g", t, count, first, out[t], sum);
+    }
+}
+
 int main()
 {
     const int blocks[] = { 31, 32, 48, 100, 128 }, widths[] = { 1, 31, 32, 33, 64, 96, 100, 128, 160, 255, 256, 384, 1000, 1024 };
@@ -148,5 +179,8 @@ int main()
         for (int n : { 5, 96, 129, 1000, 1536 })
             for (int odd : { 3, 9 })
                 check_nested(threads, n, odd);
+    for (int first : { 0, 77, -1, -300, -5000, INT_MAX - 3000, INT_MAX - 2300 })
+        for (int count : { 0, 1, 31, 32, 33, 127, 128, 129, 255, 257, 384, 385, 511, 512, 513, 640, 767, 1000, 1535, 2049 })
+            check_ends(first, count);
     return check_done();
 }

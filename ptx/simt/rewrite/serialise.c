@@ -310,6 +310,13 @@ static bool cheaper(struct single *s, const struct cost *c)
     return always(s) || lanes_at(&s->f, s->head) * c->lane / 2 < c->vector;
 }
 
+/* Does what comes to a phi by its i-th way come round a loop, from the phi itself as a rule? */
+static bool comes_round(const struct simt_fn *f, LLVMValueRef phi, unsigned i)
+{
+    int from = LLVMIsAPHINode(phi) ? simt_block_of(f, LLVMGetIncomingBlock(phi, i)) : -1;
+    return from >= 0 && simt_dominates(f, simt_block_of(f, LLVMGetInstructionParent(phi)), from);
+}
+
 /* Is the value computed from one of a loop outside of the region that runs equally often in all lanes, if they agree
  * (trip_count.c)?  Tells as far as `left` steps lead. */
 static bool follows_count(struct single *s, LLVMValueRef v, int *left)
@@ -319,7 +326,7 @@ static bool follows_count(struct single *s, LLVMValueRef v, int *left)
         if (!s->in[s->f.loops[l].header] && s->f.loops[l].divergent && simt_trip_count(&s->f, l))
             return true;
     for (unsigned i = 0; b >= 0 && i < (unsigned)LLVMGetNumOperands(v); i++)
-        if (follows_count(s, LLVMGetOperand(v, i), left))
+        if (!comes_round(&s->f, v, i) && follows_count(s, LLVMGetOperand(v, i), left))
             return true;
     return false;
 }
@@ -749,6 +756,17 @@ static void move_regions(struct simt *u, LLVMValueRef fn, enum simt_form form)
     }
 }
 
+/* What a pass before has asked for in the same way as reroll.c. */
+static void note_rare(struct simt *u, LLVMValueRef fn)
+{
+    for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
+        LLVMValueRef term = LLVMGetBasicBlockTerminator(bb);
+        LLVMBasicBlockRef rare = LLVMIsABranchInst(term) && LLVMIsConditional(term) ? ptx_way_all_but_never(term) : NULL;
+        if (rare && u->n_rare < SIMT_RARE)
+            u->rare[u->n_rare++] = rare;
+    }
+}
+
 int simt_serialise(LLVMModuleRef module, const struct simt_options *options, struct aw_buf *diags)
 {
     struct simt u = { .options = options, .diags = diags, .in = module };
@@ -758,7 +776,10 @@ int simt_serialise(LLVMModuleRef module, const struct simt_options *options, str
     /* Where the shape is not known, rows of whole warps are what most blocks are. */
     bool fixed = options->block[0] && options->block[1];
     enum simt_form form = fixed ? SIMT_FORM_FIXED : SIMT_FORM_ROWS;
-    if (simt_begin(&u) && (!simt_step(&u, PTX_PASS_REROLL) || simt_reroll(&u, fn, form)))
+    bool begun = simt_begin(&u);
+    if (begun)
+        note_rare(&u, fn);
+    if (begun && (!simt_step(&u, PTX_PASS_REROLL) || simt_reroll(&u, fn, form)))
         move_regions(&u, fn, form);
     simt_end(&u);
     return u.status;
