@@ -15,6 +15,9 @@
  *                                             becomes         do B; while (i < end);
  *                                                         else the two loops
  *
+ * Before the second loop it may be asked, as finish/host/roll.c does, whether no index wraps; where one might, other code runs in
+ * its place.  What is made here then asks for more than that.
+ *
  * Proved here: that the second loop's body is so often the first one's, its values and addresses going on where those end.  How
  * often it runs is computed from its own condition.  Before control flow is nested.  Loops that run equally often in all lanes
  * are trip_count.c's: unrolled is better for those, so only bounds that are read from memory count. */
@@ -29,6 +32,7 @@ enum {
     MAX_STEPS = 2000,  /* of comparing two bodies */
     MAX_SLICE = 32,    /* instructions that lead to a count */
     MAX_STRIDE = 1 << 20, /* of an index: two leave room below 2^31 */
+    MAX_LANE = 1 << 10,   /* what is added to an index that is the same for all lanes, at most */
 };
 
 /* A value of the first loop's header and the one of the second's that goes on from it. */
@@ -44,6 +48,8 @@ struct reroll {
     struct simt_fn f;
     int before, enter, rest, join, main_enter, main, after; /* blocks: if (..) { enter; rest } join; if (..) { main_enter; main }
                                                              * after */
+    int instead;                /* -1, or a block to which `main_enter` all but never goes in place of the second loop: ... */
+    int64_t fits;               /* ... unless the index and the bound are from 0 to below this */
     LLVMValueRef left, count;   /* the first loop's counter; with what it begins */
     uint64_t most;              /* the count at most */
     struct loop_pair *index;         /* the second loop goes on while it is below `bound` */
@@ -88,6 +94,26 @@ static int other_way(const struct simt_fn *f, int b, int to)
     return x->succ[0] == to ? x->succ[1] : x->succ[0];
 }
 
+/* The loop to which `main_enter` goes, always or all but never not; -1. */
+static int loop_entered(struct reroll *r)
+{
+    const struct simt_block *e = &r->f.blocks[r->main_enter];
+    r->instead = -1;
+    if (e->n_succ == 1)
+        return simt_loop_headed(&r->f, e->succ[0]);
+    LLVMBasicBlockRef rare = e->n_succ == 2 ? ptx_way_all_but_never(LLVMGetBasicBlockTerminator(e->bb)) : NULL;
+    r->instead = rare ? simt_block_of(&r->f, rare) : -1;
+    int main = r->instead >= 0 ? other_way(&r->f, r->main_enter, r->instead) : -1;
+    return main >= 0 ? simt_loop_headed(&r->f, main) : -1;
+}
+
+/* Is it in the code that all but never runs in place of the second loop? */
+static bool is_instead(const struct reroll *r, LLVMValueRef v)
+{
+    int b = r->instead >= 0 ? simt_block_of(&r->f, LLVMGetInstructionParent(v)) : -1;
+    return b >= 0 && simt_dominates(&r->f, r->instead, b);
+}
+
 static bool find_blocks(struct reroll *r, int loop)
 {
     const struct simt_fn *f = &r->f;
@@ -103,8 +129,7 @@ static bool find_blocks(struct reroll *r, int loop)
         return false;
     for (int i = 0; i < 2; i++) {
         r->main_enter = f->blocks[r->join].n_succ == 2 ? f->blocks[r->join].succ[i] : -1;
-        const struct simt_block *e = r->main_enter >= 0 ? &f->blocks[r->main_enter] : NULL;
-        int l = e && e->n_preds == 1 && e->n_succ == 1 ? simt_loop_headed(f, e->succ[0]) : -1;
+        int l = r->main_enter >= 0 && f->blocks[r->main_enter].n_preds == 1 ? loop_entered(r) : -1;
         if (l < 0 || !one_block_loop(f, l))
             continue;
         r->main = f->loops[l].header;
@@ -288,6 +313,30 @@ static bool find_index(struct reroll *r)
     return r->index && r->most < (uint64_t)r->times;
 }
 
+/* x < *ret_limit, without a sign; x. */
+static LLVMValueRef below_limit(LLVMValueRef cond, int64_t *ret_limit)
+{
+    if (!LLVMIsAICmpInst(cond) || LLVMGetICmpPredicate(cond) != LLVMIntULT ||
+        !simt_int_const(LLVMGetOperand(cond, 1), ret_limit))
+        return NULL;
+    return LLVMGetOperand(cond, 0);
+}
+
+/* Does the second loop run where its index and its bound are below a limit, if anything else may run in its place? */
+static bool find_limit(struct reroll *r)
+{
+    int64_t a, b;
+    if (r->instead < 0)
+        return true;
+    LLVMValueRef cond = LLVMGetCondition(terminator(r, r->main_enter)), begin = from_block(r, r->index->main, r->main_enter);
+    if (!LLVMIsAInstruction(cond) || LLVMGetInstructionOpcode(cond) != LLVMAnd || !taken_if_true(r, r->main_enter, r->main))
+        return false;
+    LLVMValueRef x = below_limit(LLVMGetOperand(cond, 0), &a), y = below_limit(LLVMGetOperand(cond, 1), &b);
+    bool both = (x == begin && y == r->bound) || (x == r->bound && y == begin);
+    r->fits = a - r->stride - MAX_LANE;
+    return both && a == b && a <= INT32_MAX && r->fits > 0;
+}
+
 /* What a header's value of the second loop goes on from. */
 static bool find_pair(struct reroll *r, LLVMValueRef main)
 {
@@ -403,7 +452,7 @@ static bool leaves_to(const struct reroll *r, int b, int to)
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb); x; x = LLVMGetNextInstruction(x))
         for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
             LLVMValueRef user = LLVMGetUser(use);
-            if (!in_block(r, b, user) && !(LLVMIsAPHINode(user) && in_block(r, to, user)))
+            if (!in_block(r, b, user) && !(LLVMIsAPHINode(user) && in_block(r, to, user)) && !is_instead(r, user))
                 return false;
         }
     return true;
@@ -419,7 +468,8 @@ static bool joined_is_kept_apart(const struct reroll *r)
         for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
             LLVMValueRef user = LLVMGetUser(use);
             bool comes_out = in_block(r, r->after, user) && LLVMIsAPHINode(user) && from_block(r, user, r->join) == x;
-            if (!in_block(r, r->main_enter, user) && !(in_block(r, r->main, user) && LLVMIsAPHINode(user)) && !comes_out)
+            if (!in_block(r, r->main_enter, user) && !(in_block(r, r->main, user) && LLVMIsAPHINode(user)) && !comes_out &&
+                !is_instead(r, user))
                 return false;
         }
     }
@@ -560,7 +610,8 @@ static bool between_is_kept_apart(const struct reroll *r)
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->join].bb); x; x = LLVMGetNextInstruction(x))
         for (LLVMUseRef use = LLVMIsAPHINode(x) ? NULL : LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
             LLVMValueRef user = LLVMGetUser(use);
-            if (!in_block(r, r->join, user) && !in_block(r, r->main_enter, user) && !in_block(r, r->main, user))
+            if (!in_block(r, r->join, user) && !in_block(r, r->main_enter, user) && !in_block(r, r->main, user) &&
+                !is_instead(r, user))
                 return false;
         }
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->after].bb); x && LLVMIsAPHINode(x);
@@ -633,6 +684,15 @@ static LLVMValueRef negated_unless(LLVMBuilderRef b, LLVMValueRef cond, bool pla
     return plain ? cond : LLVMBuildNot(b, cond, "");
 }
 
+/* Is an index or bound so that none wraps, and the second loop itself runs? */
+static LLVMValueRef build_fits(struct reroll *r, LLVMValueRef v)
+{
+    int64_t limit = INT32_MAX - 2 * r->stride;
+    if (r->instead < 0)
+        return LLVMBuildICmp(r->u->b, LLVMIntSLE, v, simt_c32(r->u, limit), "");
+    return LLVMBuildICmp(r->u->b, LLVMIntULE, v, simt_c32(r->u, r->fits < limit ? r->fits : limit), "");
+}
+
 /* Rounds of the first loop that the second one is worth; 0 where an index might wrap.  `skip`: the first loop would not run. */
 static LLVMValueRef build_more(struct reroll *r, LLVMValueRef skip, LLVMValueRef count, LLVMValueRef begin)
 {
@@ -647,9 +707,7 @@ static LLVMValueRef build_more(struct reroll *r, LLVMValueRef skip, LLVMValueRef
                                       "");
     LLVMValueRef more = LLVMBuildMul(b, times, simt_c32(r->u, r->times), "");
     /* The index goes less than two strides beyond where it begins or is to end. */
-    LLVMValueRef limit = simt_c32(r->u, INT32_MAX - 2 * r->stride);
-    LLVMValueRef ok = LLVMBuildAnd(b, LLVMBuildICmp(b, LLVMIntSLE, begin, limit, ""), LLVMBuildICmp(b, LLVMIntSLE, n, limit, ""),
-                                   "");
+    LLVMValueRef ok = LLVMBuildAnd(b, build_fits(r, begin), build_fits(r, n), "");
     LLVMValueRef none = LLVMBuildICmp(b, LLVMIntEQ, count, zero, ""); /* would be 2^32 */
     ok = LLVMBuildAnd(b, ok, LLVMBuildSelect(b, skip, LLVMConstAllOnes(r->u->i1), LLVMBuildNot(b, none, ""), ""), "");
     LLVMValueRef stay = negated_unless(b, compute_before(r, LLVMGetCondition(terminator(r, r->join))),
@@ -690,6 +748,21 @@ static void reroll(struct reroll *r)
 
 /* ---- Doing that without counts */
 
+/* What the first index is but for a small number, where that is the same for all lanes; NULL. */
+static LLVMValueRef same_in_all(struct reroll *r)
+{
+    int64_t most;
+    LLVMValueRef first = first_index(r);
+    for (unsigned k = 0; k < 2 && LLVMIsAInstruction(first) && LLVMGetInstructionOpcode(first) == LLVMAdd; k++) {
+        LLVMValueRef part = LLVMGetOperand(first, k);
+        if (LLVMIsAInstruction(part) && LLVMGetInstructionOpcode(part) == LLVMAnd &&
+            simt_int_const(LLVMGetOperand(part, 1), &most) && most >= 0 && most < MAX_LANE &&
+            simt_uniform(&r->f, LLVMGetOperand(first, 1 - k)))
+            return LLVMGetOperand(first, 1 - k);
+    }
+    return simt_uniform(&r->f, first) ? first : NULL;
+}
+
 static LLVMValueRef copied(const struct reroll *r, LLVMValueRef x)
 {
     return ptx_copied(&r->copy, x);
@@ -714,7 +787,8 @@ static bool for_loops_only(const struct reroll *r, LLVMBasicBlockRef head, LLVMV
     for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = LLVMGetNextUse(use)) {
         LLVMValueRef user = LLVMGetUser(use);
         if (LLVMGetInstructionParent(user) != head && !in_block(r, r->enter, user) && !in_block(r, r->rest, user) &&
-            !in_block(r, r->join, user) && !in_block(r, r->main_enter, user) && !in_block(r, r->main, user))
+            !in_block(r, r->join, user) && !in_block(r, r->main_enter, user) && !in_block(r, r->main, user) &&
+            !is_instead(r, user))
             return false;
     }
     return true;
@@ -741,7 +815,7 @@ static bool is_rare(const struct reroll *r, int b)
 }
 
 /* Goes to `enter` where no index can wrap, and else to the two loops. */
-static void choose_way(struct reroll *r, LLVMValueRef bound, LLVMBasicBlockRef enter)
+static void choose_way(struct reroll *r, LLVMValueRef bound, LLVMValueRef begin, LLVMBasicBlockRef enter)
 {
     LLVMBuilderRef b = r->u->b;
     simt_split_before(r->u, terminator(r, r->before));
@@ -749,7 +823,9 @@ static void choose_way(struct reroll *r, LLVMValueRef bound, LLVMBasicBlockRef e
     LLVMBasicBlockRef head = LLVMGetSuccessor(jump, 0);
     sink(r, head);
     LLVMPositionBuilderBefore(b, jump);
-    LLVMValueRef ok = LLVMBuildICmp(b, LLVMIntSLE, bound, simt_c32(r->u, INT32_MAX - 2 * r->stride), "");
+    LLVMValueRef ok = build_fits(r, bound);
+    if (begin)
+        ok = LLVMBuildAnd(b, ok, build_fits(r, begin), "");
     LLVMBuildCondBr(b, ok, enter, head);
     LLVMInstructionEraseFromParent(jump);
     r->u->rare[r->u->n_rare++] = head;
@@ -762,7 +838,7 @@ static void unite(struct reroll *r)
     LLVMBasicBlockRef enter = LLVMAppendBasicBlockInContext(r->u->ctx, r->f.src, "united.enter"),
                       loop = LLVMAppendBasicBlockInContext(r->u->ctx, r->f.src, "united");
     LLVMPositionBuilderBefore(b, terminator(r, r->before));
-    LLVMValueRef bound = compute_before(r, r->bound);
+    LLVMValueRef bound = compute_before(r, r->bound), begin = r->instead >= 0 ? compute_before(r, same_in_all(r)) : NULL;
     r->copy = (struct ptx_copy){ .b = b };
     LLVMPositionBuilderAtEnd(b, enter);
     ptx_copy_body(&r->copy, r->f.blocks[r->enter].bb, NULL);
@@ -779,7 +855,7 @@ static void unite(struct reroll *r)
         LLVMInsertIntoBuilder(b, term);
         join_copy(r, enter, loop);
     }
-    choose_way(r, bound, enter);
+    choose_way(r, bound, begin, enter);
     ptx_copy_fini(&r->copy);
 }
 
@@ -797,8 +873,8 @@ static bool begins_before(const struct reroll *r)
 static bool can(struct reroll *r, int loop)
 {
     r->n_pairs = 0;
-    return find_blocks(r, loop) && !is_rare(r, r->before) && find_count(r) && find_index(r) && enters_plainly(r) &&
-           bodies_match(r) && ends_alike(r) && pays(r) && begins_before(r);
+    return find_blocks(r, loop) && !is_rare(r, r->before) && find_count(r) && find_index(r) && find_limit(r) &&
+           enters_plainly(r) && bodies_match(r) && ends_alike(r) && pays(r) && begins_before(r);
 }
 
 bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)
@@ -813,7 +889,8 @@ bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form)
         while (more && l < r.f.n_loops && !can(&r, l))
             l++;
         more = more && l < r.f.n_loops;
-        if (more && r.u->n_rare < SIMT_RARE && (r.lane_after_lane || (simt_uniform(&r.f, r.bound) && index_decides(&r))))
+        if (more && r.u->n_rare < SIMT_RARE && (r.instead < 0 || same_in_all(&r)) &&
+            (r.lane_after_lane || (simt_uniform(&r.f, r.bound) && index_decides(&r))))
             unite(&r);
         else if (more)
             reroll(&r);
