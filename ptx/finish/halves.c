@@ -46,6 +46,55 @@ static bool is_high_half(LLVMValueRef hi, LLVMValueRef w)
     return high && (is_op(high, LLVMLShr) || is_op(high, LLVMAShr)) && operand(high, 0) == w && is_number(operand(high, 1), 32);
 }
 
+/* A value, or a longer or shorter one with the same low word. */
+static LLVMValueRef low_word_of(LLVMValueRef v)
+{
+    for (;;) {
+        bool cast = is_op(v, LLVMZExt) || is_op(v, LLVMSExt) || is_op(v, LLVMTrunc);
+        LLVMValueRef of = cast ? operand(v, 0) : NULL;
+        for (unsigned k = 0; k < 2 && (is_op(v, LLVMAdd) || is_op(v, LLVMOr)); k++)
+            if (is_op(operand(v, k), LLVMShl) && LLVMIsAConstantInt(operand(operand(v, k), 1)) &&
+                LLVMConstIntGetZExtValue(operand(operand(v, k), 1)) >= 32)
+                of = operand(v, 1 - k);
+        if (!of || (cast && (LLVMGetIntTypeWidth(LLVMTypeOf(of)) < 32 || LLVMGetIntTypeWidth(LLVMTypeOf(v)) < 32)))
+            return v;
+        v = of;
+    }
+}
+
+/* Are the low words of two values, of 32 bits or more, the same, as far as `depth` operations tell? */
+static bool same_low_word(LLVMValueRef a, LLVMValueRef b, unsigned depth)
+{
+    a = low_word_of(a);
+    b = low_word_of(b);
+    if (a == b)
+        return true;
+    if (LLVMIsAConstantInt(a) && LLVMIsAConstantInt(b))
+        return (uint32_t)LLVMConstIntGetZExtValue(a) == (uint32_t)LLVMConstIntGetZExtValue(b);
+    if (!depth || !LLVMIsAInstruction(a) || !is_op(b, LLVMGetInstructionOpcode(a)))
+        return false;
+    switch (LLVMGetInstructionOpcode(a)) {
+    case LLVMAdd:
+    case LLVMSub:
+    case LLVMMul:
+        return same_low_word(operand(a, 0), operand(b, 0), depth - 1) && same_low_word(operand(a, 1), operand(b, 1), depth - 1);
+    case LLVMShl: /* by less than the width of either */
+        return LLVMIsAConstantInt(operand(a, 1)) && LLVMConstIntGetZExtValue(operand(a, 1)) < 32 &&
+               is_number(operand(b, 1), LLVMConstIntGetZExtValue(operand(a, 1))) &&
+               same_low_word(operand(a, 0), operand(b, 0), depth - 1);
+    default: return false;
+    }
+}
+
+/* The number of 64 bits whose high word this is; NULL. */
+static LLVMValueRef number_above(struct halves *p, LLVMValueRef hi)
+{
+    LLVMValueRef high = is_op(hi, LLVMTrunc) ? operand(hi, 0) : NULL;
+    bool found = high && (is_op(high, LLVMLShr) || is_op(high, LLVMAShr)) && is_number(operand(high, 1), 32) &&
+                 LLVMTypeOf(high) == p->i64;
+    return found ? operand(high, 0) : NULL;
+}
+
 /* Are they halves of one number shifted to the left, by less than 32? */
 static bool is_funnel(LLVMValueRef lo, LLVMValueRef hi)
 {
@@ -65,6 +114,9 @@ static LLVMValueRef whole(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
         LLVMValueRef w = whole(p, operand(lo, 0), operand(hi, 0));
         return w ? LLVMBuildShl(p->builder, w, LLVMBuildZExt(p->builder, operand(lo, 1), p->i64, ""), "") : NULL;
     }
+    LLVMValueRef above = number_above(p, hi);
+    if (above && same_low_word(lo, above, MAX_DEPTH)) /* the low word was made a second time, by itself */
+        return above;
     if (!is_op(lo, LLVMTrunc) || LLVMTypeOf(operand(lo, 0)) != p->i64)
         return NULL;
     LLVMValueRef w = operand(lo, 0);
