@@ -17,10 +17,11 @@ struct halves {
     LLVMBuilderRef builder;
     LLVMTypeRef i32, i64;
     AW_VEC(struct half_pair) known; /* phis that were made */
+    unsigned sums; /* of which each is looked into for a part of the last */
     bool failed;
 };
 
-enum { MAX_PHIS = 4096, MAX_DEPTH = 12 };
+enum { MAX_PHIS = 4096, MAX_DEPTH = 12, MAX_SUMS = 3 };
 
 /* The halves of (zext hi << 32) | zext lo. */
 static bool is_join(struct halves *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVMValueRef *ret_hi)
@@ -95,12 +96,87 @@ static LLVMValueRef number_above(struct halves *p, LLVMValueRef hi)
     return found ? operand(high, 0) : NULL;
 }
 
+/* Are they halves of a number of 64 bits, whose low word may have been made once more, shifted to the left?  As it is made before
+ * a sum; NULL. */
+static LLVMValueRef shifted(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
+{
+    LLVMValueRef high = is_op(hi, LLVMTrunc) ? operand(hi, 0) : NULL;
+    if (!high || !is_op(high, LLVMLShr) || LLVMTypeOf(high) != p->i64 || !LLVMIsAConstantInt(operand(high, 1)) ||
+        !is_op(lo, LLVMShl) || !LLVMIsAConstantInt(operand(lo, 1)))
+        return NULL;
+    unsigned long long right = LLVMConstIntGetZExtValue(operand(high, 1)), left = LLVMConstIntGetZExtValue(operand(lo, 1));
+    if (!left || left > 31 || right != 32 - left || !same_low_word(operand(lo, 0), operand(high, 0), MAX_DEPTH))
+        return NULL;
+    return LLVMBuildShl(p->builder, operand(high, 0), LLVMConstInt(p->i64, left, 0), "");
+}
+
 /* Are they halves of one number shifted to the left, by less than 32? */
 static bool is_funnel(LLVMValueRef lo, LLVMValueRef hi)
 {
     return is_op(lo, LLVMShl) && ptx_intrinsic_called(hi) == PTX_INTRINSIC_FSHL && operand(hi, 1) == operand(lo, 0) &&
            operand(hi, 2) == operand(lo, 1) && LLVMIsAConstantInt(operand(lo, 1)) &&
            LLVMConstIntGetZExtValue(operand(lo, 1)) < 32;
+}
+
+static LLVMValueRef whole(struct halves *p, LLVMValueRef lo, LLVMValueRef hi);
+
+/* 1 where a sum does not fit into 32 bits, else 0. */
+static bool is_carry_of(LLVMValueRef v, LLVMValueRef sum)
+{
+    if (!is_op(v, LLVMSelect) || !is_number(operand(v, 1), 1) || !is_number(operand(v, 2), 0))
+        return false;
+    LLVMValueRef c = operand(v, 0);
+    return is_op(c, LLVMICmp) && LLVMGetICmpPredicate(c) == LLVMIntUGT && operand(c, 0) == sum &&
+           is_number(operand(c, 1), UINT32_MAX);
+}
+
+/* What is added up, at most `most`; 0: more. */
+static unsigned terms_of(LLVMValueRef v, LLVMValueRef *ret, unsigned most)
+{
+    if (!most)
+        return 0;
+    if (!is_op(v, LLVMAdd)) {
+        *ret = v;
+        return 1;
+    }
+    unsigned n = terms_of(operand(v, 0), ret, most), m = n ? terms_of(operand(v, 1), ret + n, most - n) : 0;
+    return m ? n + m : 0;
+}
+
+static LLVMValueRef joined(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
+{
+    LLVMValueRef high = LLVMBuildShl(p->builder, LLVMBuildZExt(p->builder, hi, p->i64, ""), LLVMConstInt(p->i64, 32, 0), "");
+    return LLVMBuildOr(p->builder, high, LLVMBuildZExt(p->builder, lo, p->i64, ""), "");
+}
+
+/* Where one at least is whole; NULL. */
+static LLVMValueRef sum_of_two(struct halves *p, LLVMValueRef lo, LLVMValueRef hi, LLVMValueRef lo2, LLVMValueRef hi2)
+{
+    LLVMValueRef a = whole(p, lo, hi), b = whole(p, lo2, hi2);
+    if (!a && !b)
+        return NULL;
+    return LLVMBuildAdd(p->builder, a ? a : joined(p, lo, hi), b ? b : joined(p, lo2, hi2), "");
+}
+
+/* lo = a + b, hi = x + y + the carry: the sum of two numbers of 64 bits, of which one at least is whole somewhere; NULL. */
+static LLVMValueRef with_carry(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
+{
+    LLVMValueRef sum = is_op(lo, LLVMTrunc) ? operand(lo, 0) : NULL, terms[3];
+    if (!sum || !is_op(sum, LLVMAdd) || LLVMTypeOf(sum) != p->i64 || !is_op(operand(sum, 0), LLVMZExt) ||
+        !is_op(operand(sum, 1), LLVMZExt) || p->sums == MAX_SUMS || terms_of(hi, terms, 3) != 3)
+        return NULL;
+    LLVMValueRef a = operand(operand(sum, 0), 0), b = operand(operand(sum, 1), 0);
+    if (LLVMTypeOf(a) != p->i32 || LLVMTypeOf(b) != p->i32)
+        return NULL;
+    p->sums++;
+    LLVMValueRef found = NULL;
+    for (unsigned k = 0; k < 3 && !found; k++) {
+        LLVMValueRef x = terms[(k + 1) % 3], y = terms[(k + 2) % 3];
+        if (is_carry_of(terms[k], sum) && !(found = sum_of_two(p, a, x, b, y)))
+            found = sum_of_two(p, a, y, b, x);
+    }
+    p->sums--;
+    return found;
 }
 
 /* The number whose halves these are, where there is one or it is made of one by a sum or a shift; NULL. */
@@ -110,11 +186,16 @@ static LLVMValueRef whole(struct halves *p, LLVMValueRef lo, LLVMValueRef hi)
         return LLVMConstInt(p->i64, LLVMConstIntGetZExtValue(hi) << 32 | LLVMConstIntGetZExtValue(lo), 0);
     if (is_op(hi, LLVMAShr) && operand(hi, 0) == lo && is_number(operand(hi, 1), 31)) /* before LLVM takes a part's sign */
         return LLVMBuildSExt(p->builder, lo, p->i64, "");
+    LLVMValueRef moved = shifted(p, lo, hi);
+    if (moved)
+        return moved;
     if (is_funnel(lo, hi)) {
         LLVMValueRef w = whole(p, operand(lo, 0), operand(hi, 0));
         return w ? LLVMBuildShl(p->builder, w, LLVMBuildZExt(p->builder, operand(lo, 1), p->i64, ""), "") : NULL;
     }
-    LLVMValueRef above = number_above(p, hi);
+    LLVMValueRef above = number_above(p, hi), sum = with_carry(p, lo, hi);
+    if (sum)
+        return sum;
     if (above && same_low_word(lo, above, MAX_DEPTH)) /* the low word was made a second time, by itself */
         return above;
     if (!is_op(lo, LLVMTrunc) || LLVMTypeOf(operand(lo, 0)) != p->i64)
@@ -197,8 +278,7 @@ static LLVMValueRef join(struct halves *p, LLVMValueRef lo, LLVMValueRef hi, uns
     w = of_vector(p, lo, hi);
     if (w)
         return w;
-    LLVMValueRef high = LLVMBuildShl(p->builder, LLVMBuildZExt(p->builder, hi, p->i64, ""), LLVMConstInt(p->i64, 32, 0), "");
-    return LLVMBuildOr(p->builder, high, LLVMBuildZExt(p->builder, lo, p->i64, ""), "");
+    return joined(p, lo, hi);
 }
 
 static void function(struct halves *p, LLVMValueRef fn)
