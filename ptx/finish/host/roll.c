@@ -28,7 +28,7 @@ enum {
     MAX_STATES = 16,      /* values that go from round to round */
     MAX_RESTS = 4,
     MAX_TIMES = 32,       /* rounds of the last rest in one of the loop */
-    MAX_BODY = 1000,      /* instructions of the last rest */
+    MAX_LOOP = 4000,      /* instructions of the last rest, times its rounds in the loop */
     MAX_DEPTH = 8,        /* of a sum */
     MAX_STRIDE = 1 << 20, /* of the index */
     MIN_LOOP = 16,        /* instructions: below that nothing is unrolled */
@@ -623,9 +623,9 @@ static bool number_body(struct roll *r)
 {
     V end = LLVMGetBasicBlockTerminator(last(r)->body);
     for (V x = LLVMGetFirstInstruction(last(r)->body); x != end; x = LLVMGetNextInstruction(x))
-        if (++r->n_body > MAX_BODY || !aw_ptrmap_put(&r->number, x, (void *)(uintptr_t)r->n_body))
+        if (++r->n_body * r->parts[0].times > MAX_LOOP || !aw_ptrmap_put(&r->number, x, (void *)(uintptr_t)r->n_body))
             return false;
-    r->met = malloc((size_t)r->n_body * MAX_TIMES * sizeof *r->met);
+    r->met = malloc((size_t)r->n_body * (size_t)r->parts[0].times * sizeof *r->met);
     return r->met;
 }
 
