@@ -487,13 +487,23 @@ void sass_emit_i2f(struct sass_lift *l, const struct sass_insn *i)
     put_float(l, i, to, sass_format("cvt%s.%s.%s", rounding(l), to.name, from.name).s, x.s);
 }
 
+/* .MERGE_C: one half in the low half, and one of c in the high one. */
+static void put_merged(struct sass_lift *l, const struct sass_insn *i, struct sass_text half)
+{
+    struct sass_text wide = sass_temp(l, 't');
+    const struct sass_operand *o = i->opnd;
+    sass_step(l, "cvt.u32.u16 %s, %s", wide.s, half.s);
+    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s,
+            sass_mod(l, SASS_F_H1) ? 0x7610u : 0x5410u);
+}
+
 /* To and from floats of eight bits, two together, and tf32; false: it is neither. */
 static bool f2fp_narrow(struct sass_lift *l, const struct sass_insn *i)
 {
     unsigned type = sass_mod(l, SASS_F_TYPE);
     const struct sass_operand *o = i->opnd;
     const char *name = type == SASS_TYPE_E4M3 ? "e4m3x2" : "e5m2x2", *relu = sass_mod(l, SASS_F_RELU) ? ".relu" : "";
-    struct sass_text two = sass_temp(l, 'h'), wide = sass_temp(l, 't');
+    struct sass_text two = sass_temp(l, 'h');
     if (type == SASS_TYPE_TF32) {
         sass_do(l, "cvt%s%s.tf32.f32 %s, %s", rounding(l), relu, sass_dest(l, &o[SASS_D], 0).s, f32_bits(l, &o[SASS_B]).s);
         return true;
@@ -518,8 +528,7 @@ static bool f2fp_narrow(struct sass_lift *l, const struct sass_insn *i)
         sass_step(l, "cvt.rn.satfinite%s.%s.f16x2 %s, %s", relu, name, two.s, b.s);
     else
         sass_step(l, "cvt.rn.satfinite%s.%s.f32 %s, %s, %s", relu, name, two.s, sass_f32(l, &o[SASS_A]).s, b.s);
-    sass_step(l, "cvt.u32.u16 %s, %s", wide.s, two.s);
-    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s, 0x5410u);
+    put_merged(l, i, two);
     return true;
 }
 
@@ -537,12 +546,9 @@ void sass_emit_f2fp(struct sass_lift *l, const struct sass_insn *i)
                 sass_f32(l, &o[SASS_A]).s, b.s);
         return;
     }
-    /* .MERGE_C: b in the low half, a half of c in the high one. */
-    struct sass_text low = sass_temp(l, 'h'), wide = sass_temp(l, 't');
+    struct sass_text low = sass_temp(l, 'h');
     sass_step(l, "cvt%s%s.%s.f32 %s, %s", rounding(l), relu, type, low.s, b.s);
-    sass_step(l, "cvt.u32.u16 %s, %s", wide.s, low.s);
-    sass_do(l, "prmt.b32 %s, %s, %s, %u", sass_dest(l, &o[SASS_D], 0).s, wide.s, sass_raw(l, &o[SASS_C]).s,
-            sass_mod(l, SASS_F_H1) ? 0x7610u : 0x5410u);
+    put_merged(l, i, low);
 }
 
 /* ---- Doubles */

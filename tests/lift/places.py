@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Places that machine code of other assemblers has otherwise: variables of bank 3 in what is yet to be linked, which a relocation
 # says; the window of shared memory, of which those before 12 read the low word, too; and targets of branches by a register, which
-# those leave out on sm_90, as they do the kind of fences for a block.
+# those leave out on sm_90, as they do the kind of fences for a block; and the half that floats of eight bits leave as it was.
 # SPDX-License-Identifier: Apache-2.0
 """usage: places.py SASS_LIFT"""
 import os
@@ -69,14 +69,17 @@ ret;
 """
 FENCE = LANE.replace('mov.u32 %r, %laneid;', 'fence.acq_rel.gpu; mov.u32 %r, 7;')
 MEMBAR = 0x992
+EIGHT_BITS = LANE.replace('mov.u32 %r, %laneid;', """.reg .f32 %a, %b; .reg .b16 %h;
+ld.global.v2.f32 {%a, %b}, [%l]; cvt.rn.satfinite.e4m3x2.f32 %h, %a, %b; cvt.u32.u16 %r, %h;""").replace('sm_80', 'sm_90')
+F2FP = 0x23e
 TARGETS = 0x34  # attribute of .nv.info: of each branch its offset, two of flags and count, its targets
 
 
-def assembled(folder, text, *options):
+def assembled(folder, text, *options, arch='sm_80'):
     ptx, cubin = os.path.join(folder, 'x.ptx'), os.path.join(folder, 'x.cubin')
     with open(ptx, 'w', encoding='utf-8') as f:
         f.write(text)
-    subprocess.run(['ptxas', '-arch=sm_80', *options, ptx, '-o', cubin], check=True)
+    subprocess.run(['ptxas', '-arch=' + arch, *options, ptx, '-o', cubin], check=True)
     with open(cubin, 'rb') as f:
         return bytearray(f.read())
 
@@ -100,6 +103,14 @@ def without_targets(code):
     n = int.from_bytes(code[at + 8:at + 12], 'little')
     code[at + 12:at + 12 + 4 * n] = bytes(4 * n)
     return n
+
+
+def with_high_half(code):
+    """Bit 72 of what packs them: the high half of the third operand, not the low one."""
+    for at in range(0, len(code) - SIZE, SIZE):
+        if int.from_bytes(code[at:at + 2], 'little') & 0xfff == F2FP:
+            code[at + 9] |= 1
+    return code
 
 
 def with_plain_fence(code):
@@ -135,11 +146,14 @@ def main(lift):
         unnamed = lifted(lift, folder, table)
         fence = assembled(folder, FENCE)
         fences = [lifted(lift, folder, fence), lifted(lift, folder, with_plain_fence(fence))]
+        eight = assembled(folder, EIGHT_BITS.replace('.version 8.0', '.version 8.1'), arch='sm_90')
+        halves = [lifted(lift, folder, eight), lifted(lift, folder, with_high_half(eight))]
         lane, low = lifted(lift, folder, code), lifted(lift, folder, with_low_word(code))
     cases = {'places in bank 3 without a linker': bool(re.search(r'mov\.b32 %t\d+, 16;', alone)),
              'the lane, as a check of this test': '%laneid' in lane and not stores_zero(lane),
              'targets that the constants have': n > 1 and len(compared(named)) == n and compared(named) == compared(unnamed),
              'a fence of no kind': 'fence.acq_rel.gpu' in fences[0] and 'fence.sc.gpu' in fences[1],
+             'the half that floats of eight bits leave': f', {0x5410};' in halves[0] and f', {0x7610};' in halves[1],
              'the low word of the window': '%laneid' not in low and stores_zero(low)}
     for what, good in cases.items():
         print('%-4s %s' % ('ok' if good else 'FAIL', what))
