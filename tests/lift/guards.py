@@ -14,7 +14,8 @@ CASES = [('80', *case) for case in (
     ('@!UP2 UPLOP3.LUT', 0x89c, 0x70e024), ('@!UP2 S2UR', 0x509c3, 0x2600), ('@!P2 VOTEU.ANY', 0x40886, 0x38e0100),
     ('@!P2 R2UR', 0x81103c2, 0xe0000), ('@!P2 REDUX', 0x1a0403c4, 0x10000))] + [('90', *case) for case in (
         ('@!UP2 S2UR', 0x509c3, 0x8800), ('@!UP2 SYNCS.EXCH', 0x8063f05b2, 0x8000100), ('@!UP2 UCGABAR', 0x9c7, 0x8000000),
-        ('@!P2 ELECT', 0x3f082f, 0x3840000), ('@!P2 R2UR', 0x21802ca, 0xe0000))]
+        ('@!P2 ELECT', 0x3f082f, 0x3840000), ('@!P2 ELECT', 0x3f04082f, 0x8000100),
+        ('@!P2 R2UR', 0x21802ca, 0xe0000))]
 
 
 def main():
