@@ -12,11 +12,17 @@ enum { VERSION = 1200 };
 /* What a program may set, none of which changes what is done.  The numbers at first are those of NVIDIA's configuration file as
  * it is installed; sizes in KiB. */
 enum { SIZES = CUFILE_PARAM_PROPERTIES_BATCH_IO_TIMEOUT_MS + 1, BOOLS = CUFILE_PARAM_GDS_FALLBACK_IO + 1,
-       STRINGS = CUFILE_PARAM_RDMA_TRANSPORT + 1, STRING_MAX = 4096 };
+       STRINGS = CUFILE_PARAM_RDMA_TRANSPORT + 1, STRING_MAX = 4096, SLABS = 16 };
+/* Buffers of the host that NVIDIA's compatibility mode copies through: `count` of `size` KiB each, of several sizes. */
+struct slabs {
+    int n;
+    size_t size[SLABS], count[SLABS];
+};
 struct settings {
     size_t sizes[SIZES];
     bool bools[BOOLS];
     char strings[STRINGS][STRING_MAX];
+    struct slabs slabs;
 };
 #define FIRST                                                                                                               \
     {                                                                                                                       \
@@ -31,6 +37,7 @@ struct settings {
         .bools = { [CUFILE_PARAM_PROPERTIES_ALLOW_COMPAT_MODE] = true, [CUFILE_PARAM_EXECUTION_PARALLEL_IO] = true,         \
                    [CUFILE_PARAM_PROPERTIES_ALLOW_SYSTEM_MEMORY] = true },                                                  \
         .strings = { [CUFILE_PARAM_LOGGING_LEVEL] = "ERROR" },                                                              \
+        .slabs = { .n = 3, .size = { 4, 1 << 10, 16 << 10 }, .count = { 128, 64, 64 } },                                    \
     }
 static const struct settings first = FIRST;
 
@@ -203,4 +210,29 @@ CUfileError_t awcufile_cuFileSetParameterString(CUFileStringConfigParameter_t wh
         return (CUfileError_t){ CU_FILE_INVALID_VALUE, 0 };
     strcpy(value, text);
     return value_move(which >= 0 && which < STRINGS, value, AT(strings, which), sizeof value, true);
+}
+
+CUfileError_t awcufile_cuFileGetParameterPosixPoolSlabArray(size_t *sizes, size_t *counts, int n)
+{
+    struct slabs slabs;
+    CUfileError_t status = value_move(sizes && counts, &slabs, offsetof(struct settings, slabs), sizeof slabs, false);
+    if (status.err != CU_FILE_SUCCESS)
+        return status;
+    if (n != slabs.n)
+        return (CUfileError_t){ CU_FILE_INVALID_VALUE, 0 };
+    memcpy(sizes, slabs.size, (size_t)n * sizeof *sizes);
+    memcpy(counts, slabs.count, (size_t)n * sizeof *counts);
+    return status;
+}
+
+CUfileError_t awcufile_cuFileSetParameterPosixPoolSlabArray(const size_t *sizes, const size_t *counts, int n)
+{
+    struct slabs slabs = { .n = n };
+    bool good = sizes && counts && n > 0 && n <= SLABS;
+    for (int i = 0; good && i < n; i++) {
+        slabs.size[i] = sizes[i];
+        slabs.count[i] = counts[i];
+        good = sizes[i] && counts[i];
+    }
+    return value_move(good, &slabs, offsetof(struct settings, slabs), sizeof slabs, true);
 }

@@ -174,7 +174,15 @@ static void parameters(void)
     bool flag = false;
     char text[16], small[4];
     CUfileDrvProps_t p;
+    const size_t sizes[] = { 64, 2048 }, counts[] = { 9, 3 }, none[] = { 9, 0 };
+    size_t sizes_now[3], counts_now[3];
     CHECK(cuFileGetParameterSizeT(CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE, &size).err == CU_FILE_SUCCESS && size == 128);
+    CHECK(cuFileGetParameterPosixPoolSlabArray(sizes_now, counts_now, 3).err == CU_FILE_SUCCESS);
+    CHECK(sizes_now[0] == 4 && sizes_now[2] == 16384 && counts_now[0] == 128 && counts_now[2] == 64);
+    CHECK(cuFileGetParameterPosixPoolSlabArray(sizes_now, counts_now, 2).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileSetParameterPosixPoolSlabArray(sizes, none, 2).err == CU_FILE_INVALID_VALUE &&
+          cuFileSetParameterPosixPoolSlabArray(sizes, counts, 0).err == CU_FILE_INVALID_VALUE);
+    CHECK(cuFileSetParameterPosixPoolSlabArray(sizes, counts, 2).err == CU_FILE_SUCCESS);
     CHECK(cuFileSetParameterSizeT(CUFILE_PARAM_PROPERTIES_PER_BUFFER_CACHE_SIZE_KB, 2048).err == CU_FILE_SUCCESS);
     CHECK(cuFileSetParameterBool(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE, true).err == CU_FILE_SUCCESS);
     CHECK(cuFileSetParameterString(CUFILE_PARAM_LOGGING_LEVEL, "DEBUG").err == CU_FILE_SUCCESS);
@@ -184,6 +192,9 @@ static void parameters(void)
     CHECK(cuFileDriverOpen().err == CU_FILE_SUCCESS);
     CHECK(cuFileDriverGetProperties(&p).err == CU_FILE_SUCCESS && p.per_buffer_cache_size == 2048 && p.nvfs.dcontrolflags == 3);
     CHECK(cuFileSetParameterSizeT(CUFILE_PARAM_PROPERTIES_IO_BATCHSIZE, 9).err == CU_FILE_DRIVER_ALREADY_OPEN);
+    CHECK(cuFileSetParameterPosixPoolSlabArray(sizes, counts, 1).err == CU_FILE_DRIVER_ALREADY_OPEN);
+    CHECK(cuFileGetParameterPosixPoolSlabArray(sizes_now, counts_now, 2).err == CU_FILE_SUCCESS);
+    CHECK(!memcmp(sizes_now, sizes, sizeof sizes) && !memcmp(counts_now, counts, sizeof counts));
     CHECK(cuFileGetParameterBool(CUFILE_PARAM_PROPERTIES_USE_POLL_MODE, &flag).err == CU_FILE_SUCCESS && flag);
     CHECK(cuFileGetParameterString(CUFILE_PARAM_LOGGING_LEVEL, text, 16).err == CU_FILE_SUCCESS && !strcmp(text, "DEBUG"));
     CHECK(cuFileGetParameterString(CUFILE_PARAM_LOGGING_LEVEL, small, 4).err == CU_FILE_INVALID_VALUE);
