@@ -362,7 +362,8 @@ ncclResult_t awnccl_ncclCommDeregister(ncclComm_t comm, void *handle)
 }
 
 /* Windows make collectives quicker where ranks see each other's memory.  No communicator here has them, which NCCL says by a
- * window that is NULL, as on machines without what they need; who gives that to a function that works in a window is refused. */
+ * window that is NULL and no error (NVIDIA's manual of nccl4py, Communicator.register_window: None "if NCCL returns a NULL handle
+ * (e.g. windows are unsupported on this platform)"); who gives that to a function that works in a window is refused. */
 ncclResult_t awnccl_ncclCommWindowRegister(ncclComm_t comm, void *buffer, size_t size, ncclWindow_t *ret_window, int flags)
 {
     ncclResult_t result = aw_nccl_comm_check(comm);
