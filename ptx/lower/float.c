@@ -89,6 +89,9 @@ static LLVMValueRef compute_add(struct ptx_lower *l, const struct ptx_instr *in,
         LLVMValueRef b = wide(l, v[1]);
         return VIA_F32(l, b_fadd(l, wide(l, v[0]), subtract ? b_fneg(l, b) : b));
     }
+    LLVMValueRef fused = ptx_fuse_sum(l, in, v);
+    if (fused)
+        return fused;
     if (ptx_round_of(in) == PTX_RN)
         return subtract ? b_fsub(l, v[0], v[1]) : b_fadd(l, v[0], v[1]);
     return ptx_round_add(l, ptx_round_of(in), v[0], subtract ? b_fneg(l, v[1]) : v[1]);
@@ -100,6 +103,7 @@ static LLVMValueRef compute_mul(struct ptx_lower *l, const struct ptx_instr *in,
 {
     if (type == PTX_BF16)
         return VIA_F32(l, b_fmul(l, wide(l, v[0]), wide(l, v[1])));
+    ptx_fuse_product(l, in, v);
     if (ptx_round_of(in) == PTX_RN)
         return b_fmul(l, v[0], v[1]);
     return ptx_round_mul(l, ptx_round_of(in), v[0], v[1]);

@@ -307,6 +307,10 @@ static bool func_lower(struct ptx_lower *l, struct ptx_func *f)
     arena_make(l);
     if (!ptx_registers_make(l, f))
         return false;
+    if (!ptx_fuse_find(l, f)) {
+        l->out_of_memory = true;
+        return false;
+    }
     ptx_lines_registers(l, f);
     if (!f->is_entry)
         params_make(l, f);

@@ -46,6 +46,7 @@ struct ptx_lower {
     LLVMBasicBlockRef entry;      /* allocas and what must dominate everything */
     LLVMValueRef *regs;           /* n_regs allocas */
     LLVMTypeRef *reg_types;
+    struct ptx_fusible *products; /* of each register (fuse.c) */
     LLVMValueRef carry;           /* the condition code register: alloca of i1; NULL until used */
     LLVMValueRef ret_alloca;      /* formal result; NULL when none */
     LLVMValueRef stack, stack_top; /* alloca's memory and how many bytes of it are taken (allocas); NULL until used */
@@ -119,6 +120,14 @@ bool ptx_registers_make(struct ptx_lower *l, struct ptx_func *f);
 /* Behind the body: without that zero those that one block uses alone, and writes before it reads them, as nearly all of lifted
  * machine code are.  LLVM makes values of these at once, where any other costs it a walk over the function's blocks. */
 bool ptx_registers_trim(struct ptx_lower *l, struct ptx_func *f);
+
+/* ---- Products that are not rounded, as PTX leaves open (fuse.c) */
+/* Before the body: finds them.  False: memory is out. */
+bool ptx_fuse_find(struct ptx_lower *l, const struct ptx_func *f);
+/* An instruction that multiplies two values, which its sum may take. */
+void ptx_fuse_product(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef *factors);
+/* The sum or difference of an instruction's operands `v`, fused with the product that one of them is; NULL: none is one. */
+LLVMValueRef ptx_fuse_sum(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef *v);
 
 /* True when the current block still lacks a terminator. */
 bool ptx_block_open(struct ptx_lower *l);
