@@ -1,12 +1,14 @@
 """A part of torch's own operator database, each operator's samples on the CPU and on the CUDA device: run by tests/torch/run, a
 process a part.
 
-    opdb.py DTYPE[+grad][+wide][/N] NAME...
+    opdb.py DTYPE[+grad][+wide][+layout][+inplace][+out][/N] NAME...
 
 Writes a line for each operator: "OP name RESULT samples detail", RESULT one of ok, wrong, error, skip.  What begins is said
 first ("BEGIN name"), so that whoever reads knows where a process died.  With +grad gradients of the samples' inputs are
 compared, for a fixed gradient of the results.  With +wide there are torch's reference samples too, which have large numbers,
-infinities and NaN, other shapes and other scalars.  With /N an operator has at most N samples, evenly out of all.
+infinities and NaN, other shapes and other scalars.  With +layout a sample's tensors lie otherwise in memory, or have no
+elements, another way for each sample (LAYOUTS).  With +inplace the operator writes into its input, with +out into tensors
+that are given, which lie in every other place of theirs.  With /N an operator has at most N samples, evenly out of all.
 
 Where the two differ by more than rounding does as a rule, the CPU's float64 decides: the device's result is right where it is
 about as near to that as the CPU's own is.
@@ -15,6 +17,7 @@ about as near to that as the CPU's own is.
 import sys
 import time
 import warnings
+import zlib
 
 import torch
 import torch.testing._internal.common_methods_invocations as methods
@@ -49,6 +52,18 @@ TOLERANCE = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.complex32: 2e-3,
 # A constant of torch's CUDA kernel is a float's (1.0f / 6.0f) where its CPU kernel has a double's.
 FLOAT_CONSTANTS = {"nn.functional.hardswish"}
 
+# Operators that write into tensors of theirs besides results, and medians, for which torch's CPU device writes into a copy of its
+# input that has the input's strides: none of their tensors has a stride of 0.
+DISTINCT = {"native_batch_norm", "_native_batch_norm_legit", "_batch_norm_with_update", "nn.functional.batch_norm",
+            "nn.functional.instance_norm", "median", "nanmedian"}
+
+# With max_norm torch's CUDA device takes the stride of its weights' rows for their length: their weights have no gaps.
+DENSE = {"nn.functional.embedding", "nn.functional.embedding_bag"}
+
+# How torch says that its CUDA device has no such form where it does not say so by NotImplementedError: linalg.lstsq, ldl_solve;
+# channel_shuffle of strides that its CPU device takes.
+REFUSALS = ("not supported on CUDA", "view size is not compatible with input tensor's size and stride")
+
 # Operators whose tensors of sizes torch wants on the CPU in any case.
 SIZES_ON_CPU = {"tensor_split"}
 
@@ -81,6 +96,74 @@ def move(value, device):
     if isinstance(value, dict):
         return {k: move(v, device) for k, v in value.items()}
     return value
+
+
+def columns(t):
+    """Transposed in memory."""
+    order = tuple(reversed(range(t.dim())))
+    return t.permute(order).contiguous().permute(order)
+
+
+def channels_last(t):
+    formats = {4: torch.channels_last, 5: torch.channels_last_3d}
+    return t.contiguous(memory_format=formats[t.dim()]) if t.dim() in formats else columns(t)
+
+
+def every_other(t):
+    """In every other place of a tensor twice as wide."""
+    wide = torch.full((*t.shape, 2), 7, dtype=t.dtype)
+    wide[..., 0] = t
+    return wide[..., 0]
+
+
+def misaligned(t):
+    """Beginning at the second element of its memory."""
+    flat = torch.full((t.numel() + 1, ), 7, dtype=t.dtype)
+    flat[1:] = t.reshape(-1)
+    return flat[1:].view(t.shape)
+
+
+def within_rows(t):
+    """The middle of longer rows."""
+    if not t.dim():
+        return misaligned(t)
+    rows = torch.full((*t.shape[:-1], t.shape[-1] + 5), 7, dtype=t.dtype)
+    rows[..., 3:3 + t.shape[-1]] = t
+    return rows[..., 3:3 + t.shape[-1]]
+
+
+def expanded(t):
+    """The first along the first dimension, as often as it was long, with a stride of 0."""
+    return t[:1].expand(t.shape) if t.dim() and t.shape[0] else t
+
+
+def nothing(t):
+    return t[:0] if t.dim() else t
+
+
+LAYOUTS = [columns, every_other, misaligned, channels_last, within_rows, expanded, nothing]
+
+
+def laid_out(value, layout):
+    """What a sample has, its tensors laid out in a way of LAYOUTS."""
+    if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided or value.is_conj() or value.is_neg() or value.is_quantized:
+            return value
+        return layout(value.detach()).detach().requires_grad_(value.requires_grad)
+    if isinstance(value, (list, tuple)) and not isinstance(value, torch.Size):
+        laid = [laid_out(v, layout) for v in value]
+        return type(value)(*laid) if hasattr(value, "_fields") else type(value)(laid)
+    return {k: laid_out(v, layout) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def with_layouts(op, samples):
+    """The samples, each in another layout, the first in one that hangs on the operator's name."""
+    layouts = [misaligned] if op.name in DENSE else [each for each in LAYOUTS if each != expanded or op.name not in DISTINCT]
+    first = zlib.crc32(name_of(op).encode())
+    for k, s in enumerate(samples):
+        layout = layouts[(first + k) % len(layouts)]
+        yield type(s)(laid_out(s.input, layout), args=laid_out(s.args, layout), kwargs=laid_out(s.kwargs, layout),
+                      output_process_fn_grad=s.output_process_fn_grad)
 
 
 def tensors(value):
@@ -146,13 +229,13 @@ def distance(value, exact):
     return (value - exact)[~odd].abs().max().item() if (~odd).any() else 0.0
 
 
-def as_exact(op, sample, grad, expected, actual):
+def as_exact(op, sample, how, expected, actual):
     """Is the device's result about as near to double precision's as the CPU's is?"""
     try:
         wide = type(sample)(widen(sample.input), args=widen(sample.args), kwargs=widen(sample.kwargs),
                             output_process_fn_grad=sample.output_process_fn_grad)
         torch.manual_seed(1)
-        exact = list(tensors(call(op, wide, grad)))
+        exact = list(tensors(call(op, wide, how)))
     except Exception:  # there is no such form in double precision: no other judge
         return False
     results = list(zip(exact, tensors(expected), tensors(actual)))
@@ -218,8 +301,37 @@ def leaves(value):
     return [t for t in tensors(value) if t.requires_grad and t.is_leaf]
 
 
-def call(op, sample, grad):
-    """The operator's result, or with `grad` the gradients of the inputs that have any."""
+def whole(t):
+    """All of the memory that a tensor lies in."""
+    return torch.empty(0, dtype=t.dtype, device=t.device).set_(t.untyped_storage())
+
+
+def call_inplace(op, sample):
+    """The input when the operator has written into it, and all of the memory that it lies in."""
+    target = move(sample.input, sample.input.device)
+    result = op.inplace_variant(target, *sample.args, **sample.kwargs)
+    return [result, whole(result)] if result.dtype == sample.input.dtype else result
+
+
+def call_out(op, sample):
+    """Tensors that the results were written into, which lie in every other place of their memory."""
+    results = op(sample.input, *sample.args, **sample.kwargs)
+    given = [move_tensor(every_other(torch.full(t.shape, 3, dtype=t.dtype)), t.device) for t in tensors(results)]
+    given = tuple(given) if isinstance(results, tuple) else given[0]
+    op(sample.input, *sample.args, out=given, **sample.kwargs)
+    for t in tensors(given):
+        if not (whole(t)[1::2] == torch.tensor(7, dtype=t.dtype)).all():
+            raise AssertionError("wrote between the elements of what it was given")
+    return given
+
+
+def call(op, sample, how):
+    """What is written in place or into given tensors, or the operator's result, or the gradients of the inputs that have any."""
+    if "inplace" in how:
+        return call_inplace(op, sample)
+    if "out" in how:
+        return call_out(op, sample)
+    grad = "grad" in how
     result = op(sample.input, *sample.args, **sample.kwargs)
     if sample.output_process_fn_grad is not None and grad:
         result = sample.output_process_fn_grad(result)
@@ -244,14 +356,14 @@ def name_of(op):
     return op.name + ("." + op.variant_test_name if op.variant_test_name else "")
 
 
-def samples_of(op, dtype, grad, wide):
-    made = op.reference_inputs if wide else op.sample_inputs
-    return made("cpu", dtype, requires_grad=grad)
+def samples_of(op, dtype, how):
+    made = op.reference_inputs if "wide" in how else op.sample_inputs
+    return made("cpu", dtype, requires_grad="grad" in how)
 
 
-def check(op, dtype, samples, grad):
+def check(op, samples, how):
     """RESULT, samples looked at, detail."""
-    n = 0
+    n, grad = 0, "grad" in how
     values = op.name not in RANDOM and op.name not in UNDEFINED and (grad or op.name not in NOT_UNIQUE)
     for sample in samples:
         args = sample.args if op.name in SIZES_ON_CPU else move(sample.args, DEVICE)
@@ -261,19 +373,19 @@ def check(op, dtype, samples, grad):
                               output_process_fn_grad=sample.output_process_fn_grad)
         try:
             torch.manual_seed(1)
-            expected = call(op, sample, grad)
+            expected = call(op, sample, how)
         except Exception:  # the CPU has no such form: nothing to compare with
             continue
         if expected is None:
             continue
         try:
             torch.manual_seed(1)
-            actual = call(op, there, grad)
+            actual = call(op, there, how)
             torch.cuda.synchronize()
         except NotImplementedError:  # torch has no such form for CUDA
             continue
         except Exception as error:
-            if "not supported on CUDA" in str(error):  # likewise, as linalg.lstsq and ldl_solve say it
+            if any(refusal in str(error) for refusal in REFUSALS):
                 continue
             return "error", n, f"{type(error).__name__}: " + " ".join(str(error).split())[:300]
         n += 1
@@ -285,27 +397,32 @@ def check(op, dtype, samples, grad):
             expected = sorting(sample, expected, actual)
         compared = values and not is_random(sample)
         wrong = compare(expected, actual, compared, 1e-7 if op.name in FLOAT_CONSTANTS else 0.0)
-        if wrong and not (compared and as_exact(op, sample, grad, expected, actual)):
+        if wrong and not (compared and as_exact(op, sample, how, expected, actual)):
             return "wrong", n, f"sample {n}: {wrong}"
     return ("ok" if n else "skip"), n, ""
+
+
+def applies(op, dtype, how):
+    of = op.supported_backward_dtypes if "grad" in how else op.supported_dtypes
+    return (dtype in of("cpu") and dtype in of("cuda") and (op.supports_autograd or "grad" not in how) and
+            (op.inplace_variant or "inplace" not in how) and (op.supports_out or "out" not in how))
 
 
 def main():
     words, _, most = sys.argv[1].partition("/")
     dtype, *how = words.split("+")
-    dtype, grad, wide = getattr(torch, dtype), "grad" in how, "wide" in how
-    most, wanted = int(most or 0), set(sys.argv[2:])
+    dtype, most, wanted = getattr(torch, dtype), int(most or 0), set(sys.argv[2:])
     for op in methods.op_db:
         name = name_of(op)
         if name not in wanted:
             continue
         print(f"BEGIN {name}", flush=True)
         begin = time.time()
-        of = (op.supported_backward_dtypes if grad else op.supported_dtypes)
-        if dtype not in of("cpu") or dtype not in of("cuda") or (grad and not op.supports_autograd):
-            result, n, detail = "skip", 0, "not of this type"
-        else:
-            result, n, detail = check(op, dtype, evenly(samples_of(op, dtype, grad, wide), most), grad)
+        result, n, detail = "skip", 0, "not of this type"
+        if applies(op, dtype, how):
+            samples = evenly(samples_of(op, dtype, how), most)
+            samples = with_layouts(op, samples) if "layout" in how else samples
+            result, n, detail = check(op, samples, how)
         print(f"OP {name} {result} {n} {time.time() - begin:.1f} {detail}", flush=True)
 
 
