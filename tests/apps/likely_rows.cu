@@ -65,6 +65,43 @@ __global__ void listed(const T *in, T *out, const int *list, int width, int n)
         out[i] = in[list[i / width] * width + i % width];
 }
 
+// As many dimensions as there are, in which each of two tensors has a stride of its own, 0 where it has one element for all;
+// divided by a multiplication and a shift.  Of some lanes, if `odd` says so, the first one of a warp among those that are off,
+// too.
+struct Dims {
+    int n;
+    unsigned size[6], magic[6], shift[6], stride[6][2];
+    void add(unsigned count, unsigned a, unsigned b)
+    {
+        unsigned s = 0;
+        while ((1u << s) < count)
+            s++;
+        size[n] = count;
+        magic[n] = (unsigned)((((uint64_t)1 << 32) * (((uint64_t)1 << s) - count)) / count + 1);
+        shift[n] = s;
+        stride[n][0] = a;
+        stride[n++][1] = b;
+    }
+};
+
+template <class T>
+__global__ void broadcast(const T *in, T *out, Dims d, int n, int odd)
+{
+    unsigned i = blockIdx.x * blockDim.x + threadIdx.x, left = i, at[2] = { 0, 0 };
+    if (i >= n || (i & 3) == odd)
+        return;
+#pragma unroll
+    for (int k = 0; k < 6; k++) {
+        if (k == d.n)
+            break;
+        unsigned q = (__umulhi(left, d.magic[k]) + left) >> d.shift[k], r = left - q * d.size[k];
+        at[0] += r * d.stride[k][0];
+        at[1] += r * d.stride[k][1];
+        left = q;
+    }
+    out[i] = in[at[0]] * 2 + in[at[1]];
+}
+
 template <class T>
 struct Arrays {
     std::vector<T> in, want, got;
@@ -137,9 +174,55 @@ static void lists(Arrays<T> &a, int width)
 }
 
 template <class T>
+static void broadcasts(Arrays<T> &a, const Dims &d)
+{
+    int n = 1;
+    for (int k = 0; k < d.n; k++)
+        n *= (int)d.size[k];
+    for (int odd : { 4, 0, 1 }) {
+        a.begin();
+        for (int i = 0; i < n; i++) {
+            unsigned left = i, at[2] = { 0, 0 };
+            for (int k = 0; k < d.n; left /= d.size[k++])
+                for (int j = 0; j < 2; j++)
+                    at[j] += left % d.size[k] * d.stride[k][j];
+            if ((i & 3) != odd)
+                a.want[i] = (T)(a.in[at[0]] * 2 + a.in[at[1]]);
+        }
+        broadcast<T><<<(n + 127) / 128, 128>>>(a.d_in, a.d_out, d, n, odd);
+        a.compare("broadcast", d.n, odd);
+    }
+}
+
+template <class T>
+static void test_broadcasts(Arrays<T> &a)
+{
+    for (unsigned x : { 5, 32, 64, 200 }) {
+        Dims d = {};
+        d.add(x, 1, 0);
+        d.add(7, x, 1);
+        broadcasts(a, d);
+        d.add(6, 7 * x, 0);
+        broadcasts(a, d);
+        Dims e = {};
+        e.add(x, 0, 0);
+        e.add(2, 3, 0);
+        e.add(4, 0, x);
+        e.add(3, x, 1);
+        broadcasts(a, e);
+        Dims f = {};
+        f.add(3, x, 0);
+        f.add(x, 1, 5);
+        f.add(2, 0, 7);
+        broadcasts(a, f);
+    }
+}
+
+template <class T>
 static void test()
 {
     static Arrays<T> a;
+    test_broadcasts(a);
     for (int x : { 8, 40, 64 }) {
         lists(a, x);
         strides(a, make_int3(x, 6, 5), make_int3(1, 5 * x, x));

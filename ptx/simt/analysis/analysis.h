@@ -34,8 +34,9 @@ int simt_loop_left(struct simt_fn *f, int block);               /* outermost div
 bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 
 /* ---- likely_row.c */
-/* Is a varying address likely that of neighbouring elements of `size` bytes in most warps? */
-bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size);
+/* Is a varying address likely that of neighbouring elements of `size` bytes in most warps?  *ret_scaled: by a stride that is not
+ * known, and so perhaps 0: the same element for all lanes. */
+bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled);
 
 /* ---- update.c */
 /* Does block `then`, behind a branch of block `b`, only write over what that has read? */

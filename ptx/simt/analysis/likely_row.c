@@ -7,16 +7,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
-enum { DEPTH = 24, STEPS = 300 };
+#include "base/map.h"
+
+/* An index of 25 dimensions, PyTorch's most, that is taken apart: some ten operations for each, and sums as deep. */
+enum { DEPTH = 200, STEPS = 1200, MAX_WAYS = 32 /* that meet in a phi */ };
+
+struct guessed {
+    bool known;
+    bool parts;   /* has something that need not be so been guessed? */
+    bool scaled;  /* is a part of it known but for a factor, such as a dimension's stride? */
+    int64_t step; /* how far a lane is from the one before it */
+};
+
+static const struct guessed unknown;
 
 struct guess {
     struct simt_fn *f;
     int steps;
-    bool parts; /* has something that need not be so been guessed? */
-    bool scaled; /* is a part of it known but for a factor, such as a dimension's stride? */
+    struct aw_ptrmap place; /* value -> 1 + where its guess is in done[]: ways that part and meet ask for the same */
+    int n;
+    struct guessed done[STEPS];
 };
 
-static bool guess(struct guess *g, LLVMValueRef v, int depth, int64_t *ret);
+static struct guessed guess(struct guess *g, LLVMValueRef v, int depth);
 
 /* Is it computed of nothing but indices and values of all lanes?  What was read from memory has no order to guess. */
 static bool is_steady(struct guess *g, LLVMValueRef v, int depth)
@@ -32,116 +45,159 @@ static bool is_steady(struct guess *g, LLVMValueRef v, int depth)
     return true;
 }
 
+static struct guessed both(struct guessed a, struct guessed b, int64_t step)
+{
+    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, step };
+}
+
 /* Of values that a choice is made between: the step that goes on, rather than a bound or a reflection. */
-static bool either(struct guess *g, LLVMValueRef x, LLVMValueRef y, int depth, int64_t *ret)
+static struct guessed either(struct guessed a, struct guessed b)
 {
-    int64_t a, b;
-    bool scaled = g->scaled, has_a = guess(g, x, depth, &a);
-    scaled = g->scaled = has_a ? g->scaled : scaled; /* what was found on the way to nothing is forgotten */
-    bool has_b = guess(g, y, depth, &b);
-    g->scaled = has_b ? g->scaled : scaled;
-    if (!has_a && !has_b)
-        return false;
-    *ret = !has_b || (has_a && a > b) ? a : b;
-    g->parts |= !has_a || !has_b || a != b;
-    return true;
+    if (!a.known && !b.known)
+        return unknown;
+    struct guessed r = a.known && b.known ? both(a, b, a.step > b.step ? a.step : b.step) : a.known ? a : b;
+    r.parts |= !a.known || !b.known || a.step != b.step;
+    return r;
 }
 
-static bool divided(struct guess *g, LLVMValueRef v, int depth, bool remainder, int64_t *ret)
+/* Two ways that lanes went, or more; around a loop, lanes are where they are after different rounds. */
+static struct guessed joined(struct guess *g, LLVMValueRef phi, int depth)
 {
-    int64_t a, b;
-    if (!guess(g, LLVMGetOperand(v, 1), depth, &b) || b)
-        return false;
-    bool known = guess(g, LLVMGetOperand(v, 0), depth, &a);
-    if (!known && (remainder || !is_steady(g, LLVMGetOperand(v, 0), depth)))
-        return false;
-    g->parts |= !known || a;
-    *ret = remainder ? a : 0;
-    return true;
+    unsigned n = LLVMCountIncoming(phi);
+    if (n > MAX_WAYS || simt_loop_headed(g->f, simt_block_of(g->f, LLVMGetInstructionParent(phi))) >= 0)
+        return unknown;
+    struct guessed r = guess(g, LLVMGetIncomingValue(phi, 0), depth);
+    for (unsigned i = 1; i < n; i++)
+        r = either(r, guess(g, LLVMGetIncomingValue(phi, i), depth));
+    return r;
 }
 
-static bool gep(struct guess *g, LLVMValueRef v, int depth, int64_t *ret)
+static struct guessed divided(struct guess *g, LLVMValueRef v, int depth, bool remainder)
 {
-    int64_t sum, x;
-    LLVMTypeRef type = LLVMGetGEPSourceElementType(v);
-    if (LLVMGetNumOperands(v) != 2 || !guess(g, LLVMGetOperand(v, 0), depth, &sum) || !guess(g, LLVMGetOperand(v, 1), depth, &x))
-        return false;
-    *ret = sum + x * (int64_t)LLVMABISizeOfType(g->f->u->in_layout, type);
-    return true;
+    struct guessed b = guess(g, LLVMGetOperand(v, 1), depth);
+    if (!b.known || b.step)
+        return unknown;
+    struct guessed a = guess(g, LLVMGetOperand(v, 0), depth);
+    if (!a.known && (remainder || !is_steady(g, LLVMGetOperand(v, 0), depth)))
+        return unknown;
+    b.scaled |= a.known && a.scaled;
+    b.parts |= !a.known || a.parts || a.scaled || a.step;
+    b.step = remainder ? a.step : 0;
+    return b;
+}
+
+static struct guessed gep(struct guess *g, LLVMValueRef v, int depth)
+{
+    if (LLVMGetNumOperands(v) != 2)
+        return unknown;
+    struct guessed base = guess(g, LLVMGetOperand(v, 0), depth), x = guess(g, LLVMGetOperand(v, 1), depth);
+    int64_t size = (int64_t)LLVMABISizeOfType(g->f->u->in_layout, LLVMGetGEPSourceElementType(v));
+    return both(base, x, base.step + x.step * size);
 }
 
 /* What is computed of two values. */
-static bool of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int depth, int64_t *ret)
+static struct guessed of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int depth)
 {
-    int64_t a, b, c = 1;
+    int64_t c = 1;
     LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
-    if (!guess(g, x, depth, &a) || !guess(g, y, depth, &b))
-        return false;
+    struct guessed a = guess(g, x, depth), b = guess(g, y, depth), r = both(a, b, 0);
+    if (!r.known)
+        return unknown;
     bool constant = simt_int_const(y, &c) || (op == LLVMMul && simt_int_const(x, &c));
     switch (op) {
-    case LLVMAdd: *ret = a + b; return true;
-    case LLVMSub: *ret = a - b; return true;
-    case LLVMOr: *ret = a + b; g->parts |= a || b; return !a || !b;
-    case LLVMMul: *ret = constant ? (a + b) * c : 0; g->scaled |= !constant && !a != !b; return constant || !a || !b;
-    case LLVMShl: *ret = constant ? (int64_t)((uint64_t)a << (c & 63)) : 0; return constant || (!a && !b);
-    case LLVMAnd: *ret = a; g->parts |= a != 0; return !b && constant && c > 0 && !(c & (c + 1));
-    default: return false;
+    case LLVMAdd: r.step = a.step + b.step; break;
+    case LLVMSub: r.step = a.step - b.step; break;
+    case LLVMOr:
+        r.step = a.step + b.step;
+        r.parts |= r.step != 0;
+        r.known = !a.step || !b.step;
+        break;
+    case LLVMMul:
+        r.step = constant ? (a.step + b.step) * c : 0;
+        r.scaled |= !constant && !a.step != !b.step;
+        r.known = constant || !a.step || !b.step;
+        break;
+    case LLVMShl:
+        r.step = constant ? (int64_t)((uint64_t)a.step << (c & 63)) : 0;
+        r.known = constant || (!a.step && !b.step);
+        break;
+    case LLVMAnd:
+        r.step = a.step;
+        r.parts |= a.step != 0;
+        r.known = !b.step && constant && c > 0 && !(c & (c + 1));
+        break;
+    default: return unknown;
     }
+    return r;
 }
 
-static bool call(struct guess *g, LLVMValueRef v, int depth, int64_t *ret)
+static struct guessed call(struct guess *g, LLVMValueRef v, int depth)
 {
     enum ptx_intrinsic id = ptx_intrinsic_called(v);
     bool minmax = id == PTX_INTRINSIC_SMAX || id == PTX_INTRINSIC_SMIN || id == PTX_INTRINSIC_UMAX || id == PTX_INTRINSIC_UMIN;
-    return minmax && either(g, LLVMGetOperand(v, 0), LLVMGetOperand(v, 1), depth, ret);
+    return minmax ? either(guess(g, LLVMGetOperand(v, 0), depth), guess(g, LLVMGetOperand(v, 1), depth)) : unknown;
 }
 
-static bool compute(struct guess *g, LLVMValueRef v, int depth, int64_t *ret)
+static struct guessed compute(struct guess *g, LLVMValueRef v, int depth)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    struct guessed a;
     switch (op) {
     case LLVMSDiv: case LLVMUDiv: case LLVMLShr: case LLVMAShr:
-        return divided(g, v, depth, false, ret);
+        return divided(g, v, depth, false);
     case LLVMSRem: case LLVMURem:
-        return divided(g, v, depth, true, ret);
+        return divided(g, v, depth, true);
     case LLVMSelect:
-        return either(g, LLVMGetOperand(v, 1), LLVMGetOperand(v, 2), depth, ret);
-    case LLVMPHI: /* two ways that lanes went; around a loop, lanes are where they are after different rounds */
-        return LLVMCountIncoming(v) == 2 && simt_loop_headed(g->f, simt_block_of(g->f, LLVMGetInstructionParent(v))) < 0 &&
-               either(g, LLVMGetIncomingValue(v, 0), LLVMGetIncomingValue(v, 1), depth, ret);
+        return either(guess(g, LLVMGetOperand(v, 1), depth), guess(g, LLVMGetOperand(v, 2), depth));
+    case LLVMPHI:
+        return joined(g, v, depth);
     case LLVMTrunc: case LLVMSExt: case LLVMZExt: case LLVMFreeze: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMAddrSpaceCast:
-        return guess(g, LLVMGetOperand(v, 0), depth, ret);
+        return guess(g, LLVMGetOperand(v, 0), depth);
     case LLVMGetElementPtr:
-        return gep(g, v, depth, ret);
+        return gep(g, v, depth);
     case LLVMLoad: /* of a row's own number, as in a list of rows: where it is the same for all, so is what is read */
-        return guess(g, LLVMGetOperand(v, 0), depth, ret) && !*ret && !LLVMGetVolatile(v);
+        a = guess(g, LLVMGetOperand(v, 0), depth);
+        return a.step || LLVMGetVolatile(v) ? unknown : a;
     case LLVMCall:
-        return call(g, v, depth, ret);
+        return call(g, v, depth);
     default:
-        return LLVMGetNumOperands(v) == 2 && of_two(g, v, op, depth, ret);
+        return LLVMGetNumOperands(v) == 2 ? of_two(g, v, op, depth) : unknown;
     }
 }
 
-/* How far a lane is from the one before it; false: no idea. */
-static bool guess(struct guess *g, LLVMValueRef v, int depth, int64_t *ret)
+/* Not known: no idea. */
+static struct guessed guess(struct guess *g, LLVMValueRef v, int depth)
 {
     const struct simt_val *val = simt_get(g->f, v);
-    *ret = 0;
+    struct guessed r = { .known = true };
     if (val && val->kind == SIMT_AFFINE && val->off) {
-        *ret = val->off[1] - val->off[0];
+        r.step = val->off[1] - val->off[0];
         for (int i = 2; i < g->f->u->lanes; i++)
-            if (val->off[i] - val->off[i - 1] != *ret)
-                return false;
+            if (val->off[i] - val->off[i - 1] != r.step)
+                return unknown;
     }
     if (!val || val->kind == SIMT_AFFINE)
-        return true;
-    return depth && --g->steps >= 0 && LLVMIsAInstruction(v) && compute(g, v, depth - 1, ret);
+        return r;
+    size_t place = (size_t)(uintptr_t)aw_ptrmap_find(&g->place, v);
+    if (place)
+        return g->done[place - 1];
+    if (!depth || --g->steps < 0 || !LLVMIsAInstruction(v))
+        return unknown;
+    r = compute(g, v, depth - 1);
+    if (g->n < STEPS && aw_ptrmap_put(&g->place, v, (void *)(uintptr_t)(g->n + 1)))
+        g->done[g->n++] = r;
+    return r;
 }
 
-bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size)
+bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled)
 {
-    struct guess g = { .f = f, .steps = STEPS };
-    int64_t step;
-    bool known = simt_varying(f, ptr) && guess(&g, ptr, DEPTH, &step) && g.parts;
-    return known && (step == (int64_t)size || (g.scaled && !step));
+    struct guess g; /* done[] is long, and filled as it is needed */
+    g.f = f;
+    g.steps = STEPS;
+    g.place = (struct aw_ptrmap){ 0 };
+    g.n = 0;
+    struct guessed r = simt_varying(f, ptr) ? guess(&g, ptr, DEPTH) : unknown;
+    aw_ptrmap_fini(&g.place);
+    *ret_scaled = r.scaled && !r.step;
+    return r.known && r.parts && (r.step == (int64_t)size || *ret_scaled);
 }

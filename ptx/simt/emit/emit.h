@@ -46,8 +46,9 @@ LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
 
 /* ---- likely_row.c */
 /* Are lanes that run at neighbouring elements of that size?  An i1, and where the first lane's is then, as a scalar of the
- * source's address; NULL: it cannot be asked. */
-LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef *ret_base);
+ * source's address; NULL: it cannot be asked.  *ret_same: does the first lane run, and all others at its element?  NULL: nobody
+ * asks. */
+LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef *ret_base, LLVMValueRef *ret_same);
 
 /* ---- quotient.c */
 /* A division or remainder of vectors, by floating point; NULL: it is better left to the machine. */

@@ -118,7 +118,18 @@ static LLVMValueRef first_of(struct chain *c, int at, LLVMValueRef x)
     }
 }
 
-LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef *ret_base)
+/* Are all lanes that run where x says `first`, and does the first lane? */
+static LLVMValueRef ask_same(struct simt_fn *f, LLVMValueRef x, LLVMValueRef first)
+{
+    struct simt *u = f->u;
+    LLVMValueRef same = LLVMBuildICmp(u->b, LLVMIntEQ, x, simt_splat(u, first), "");
+    if (!f->mask)
+        return simt_all_on(u, same);
+    same = simt_all_on(u, LLVMBuildOr(u->b, same, LLVMBuildNot(u->b, f->mask, ""), ""));
+    return simt_and(u, same, LLVMBuildExtractElement(u->b, f->mask, simt_c32(u, 0), ""));
+}
+
+LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef *ret_base, LLVMValueRef *ret_same)
 {
     struct simt *u = f->u;
     struct chain c = { .f = f };
@@ -135,6 +146,8 @@ LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LL
     LLVMValueRef row = LLVMBuildICmp(u->b, LLVMIntEQ, x, want, "");
     if (f->mask)
         row = LLVMBuildOr(u->b, row, LLVMBuildNot(u->b, f->mask, ""), "");
+    if (ret_same)
+        *ret_same = ask_same(f, x, first);
     for (int i = c.n - 1; i >= 0; i--)
         first = first_of(&c, i, first);
     *ret_base = first;

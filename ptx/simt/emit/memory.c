@@ -694,12 +694,12 @@ bool simt_affine_load(struct simt_fn *f, LLVMValueRef inst)
 
 enum { LIKELY_ROWS = 48 /* in a function: two forms of an access take twice the code */ };
 
-static bool likely_row(struct simt_fn *f, const struct access *a)
+static bool likely_row(struct simt_fn *f, const struct access *a, bool *ret_scaled)
 {
     struct simt *u = f->u;
     bool fits = packs(a->elem) && !a->ordered && !a->rare && u->lanes > 1 && f->form != SIMT_FORM_SINGLE &&
                 !simt_is_shared_ptr(LLVMTypeOf(a->ptr));
-    return fits && f->likely < LIKELY_ROWS && simt_likely_row(f, a->ptr, a->size);
+    return fits && f->likely < LIKELY_ROWS && simt_likely_row(f, a->ptr, a->size, ret_scaled);
 }
 
 /* Offsets of a row, which are interned with those of the shapes. */
@@ -721,27 +721,51 @@ static LLVMBasicBlockRef split_on_row(struct simt_fn *f, LLVMValueRef row, LLVMB
     return apart;
 }
 
+/* In a block of its own, of the element that all lanes read. */
+static LLVMValueRef load_same(struct simt_fn *f, const struct access *a, LLVMValueRef base, LLVMValueRef same,
+                              LLVMBasicBlockRef done, LLVMBasicBlockRef *ret_from)
+{
+    struct simt *u = f->u;
+    LLVMBasicBlockRef one = simt_new_block(f, "same"), each = simt_new_block(f, "each");
+    LLVMBuildCondBr(u->b, same, one, each);
+    LLVMPositionBuilderAtEnd(u->b, one);
+    LLVMValueRef x = simt_splat(u, scalar_load(f, a, base));
+    *ret_from = LLVMGetInsertBlock(u->b);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, each);
+    return x;
+}
+
 bool simt_likely_load(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     struct access a = access_of(f, inst, LLVMGetOperand(inst, 0), LLVMTypeOf(inst));
-    LLVMValueRef base, row = likely_row(f, &a) ? simt_ask_row(f, a.ptr, a.size, &base) : NULL, x[2];
-    LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL, from[2];
+    bool scaled;
+    LLVMValueRef base, same = NULL, x[3];
+    LLVMValueRef row = likely_row(f, &a, &scaled) ? simt_ask_row(f, a.ptr, a.size, &base, scaled ? &same : NULL) : NULL;
+    LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL, from[3];
     int64_t off[SIMT_LANES];
+    unsigned n = 0;
     if (!row)
         return false;
     row_offsets(u, a.size, off);
-    x[0] = affine_load(f, &a, base, off);
-    from[0] = LLVMGetInsertBlock(u->b);
+    x[n] = affine_load(f, &a, base, off);
+    from[n++] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, apart);
+    if (same) {
+        x[n] = load_same(f, &a, base, same, done, &from[n]);
+        n++;
+    }
     f->epoch++;
-    x[1] = gather(f, &a, simt_addresses(f, a.ptr));
-    from[1] = LLVMGetInsertBlock(u->b);
+    x[n] = gather(f, &a, simt_addresses(f, a.ptr));
+    from[n++] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
     f->epoch++;
-    simt_set_vector(f, inst, simt_phi2(u, x, from));
+    LLVMValueRef phi = LLVMBuildPhi(u->b, LLVMTypeOf(x[0]), "");
+    LLVMAddIncoming(phi, x, from, n);
+    simt_set_vector(f, inst, phi);
     return true;
 }
 
@@ -750,7 +774,8 @@ bool simt_likely_store(struct simt_fn *f, LLVMValueRef inst)
     struct simt *u = f->u;
     LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1), base;
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
-    LLVMValueRef row = likely_row(f, &a) ? simt_ask_row(f, ptr, a.size, &base) : NULL;
+    bool scaled;
+    LLVMValueRef row = likely_row(f, &a, &scaled) ? simt_ask_row(f, ptr, a.size, &base, NULL) : NULL;
     LLVMValueRef x = row ? simt_vector(f, value) : NULL;
     LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL;
     int64_t off[SIMT_LANES];
