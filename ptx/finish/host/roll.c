@@ -527,17 +527,31 @@ static bool commutes(V x)
     }
 }
 
+/* As matches(), without looking into operations: goes back to where a state was made, *x in *round.  -1: both are operations of
+ * the parts, if anything. */
+static int is_known(struct roll *r, const struct roll_part *p, int *round, V *x, V *y)
+{
+    for (;; --*round) {
+        *x = bits_of(*x);
+        *y = bits_of(*y);
+        int step = is_in_step(r, p, *round, *x, *y), k = state_at_last(r, *x);
+        if (step >= 0)
+            return step;
+        if (k < 0)
+            return in_parts(r, *x) ? -1 : *x == *y;
+        if (!*round)
+            return p->state[k] == *y;
+        if (!r->states[k].next)
+            return false;
+        *x = r->states[k].next;
+    }
+}
+
 /* As matches(), but of the last operation alone. */
 static bool is_like(struct roll *r, const struct roll_part *p, int round, V x, V y)
 {
-    x = bits_of(x);
-    y = bits_of(y);
-    int step = is_in_step(r, p, round, x, y), k = state_at_last(r, x);
-    if (step >= 0)
-        return step;
-    if (k >= 0)
-        return round ? r->states[k].next && is_like(r, p, round - 1, r->states[k].next, y) : p->state[k] == y;
-    return in_parts(r, x) ? LLVMIsAInstruction(y) && LLVMGetInstructionOpcode(x) == LLVMGetInstructionOpcode(y) : x == y;
+    int known = is_known(r, p, &round, &x, &y);
+    return known >= 0 ? known : LLVMIsAInstruction(y) && LLVMGetInstructionOpcode(x) == LLVMGetInstructionOpcode(y);
 }
 
 static bool is_turned(struct roll *r, const struct roll_part *p, int round, V x, V y)
@@ -550,15 +564,9 @@ static bool is_turned(struct roll *r, const struct roll_part *p, int round, V x,
 /* Is y, of another part, what x of the last rest is in its round number `round` from where that part begins? */
 static bool matches(struct roll *r, const struct roll_part *p, int round, V x, V y)
 {
-    x = bits_of(x);
-    y = bits_of(y);
-    int step = is_in_step(r, p, round, x, y), k = state_at_last(r, x);
-    if (step >= 0)
-        return step;
-    if (k >= 0)
-        return round ? r->states[k].next && matches(r, p, round - 1, r->states[k].next, y) : p->state[k] == y;
-    if (!in_parts(r, x))
-        return x == y;
+    int known = is_known(r, p, &round, &x, &y);
+    if (known >= 0)
+        return known;
     size_t place = (size_t)(uintptr_t)aw_ptrmap_find(&r->number, x);
     if (!place || !LLVMIsAInstruction(y) || LLVMGetInstructionParent(y) != p->body)
         return false;
