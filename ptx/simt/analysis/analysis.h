@@ -13,6 +13,7 @@ struct ptx_edges simt_edges_into(const void *blocks, int block); /* of f->blocks
 struct ptx_edges simt_edges_out(const void *blocks, int block);
 void simt_cfg_fini(struct simt_fn *f);
 int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb); /* -1: unreachable */
+bool simt_leads_to(const struct simt_block *from, int to); /* by an edge */
 bool simt_dominates(const struct simt_fn *f, int a, int b);
 bool simt_loop_has(const struct simt_fn *f, int loop, int block);
 int simt_loop_headed(const struct simt_fn *f, int b); /* the loop that begins with block `b`, or -1 */

@@ -4,6 +4,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
+bool simt_leads_to(const struct simt_block *from, int to)
+{
+    for (int j = 0; j < from->n_succ; j++)
+        if (from->succ[j] == to)
+            return true;
+    return false;
+}
+
 int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb)
 {
     return (int)(intptr_t)aw_ptrmap_find(&f->block_index, bb) - 1;

@@ -177,14 +177,6 @@ static LLVMValueRef incoming_for(struct simt_fn *f, LLVMValueRef phi, int pred)
     return x ? x : simt_fail(f->u, "internal: a phi lacks a predecessor");
 }
 
-static bool has_successor(const struct simt_block *x, int b)
-{
-    for (int j = 0; j < x->n_succ; j++)
-        if (x->succ[j] == b)
-            return true;
-    return false;
-}
-
 /* The vector that reaches a join from `pred`: lanes that went straight from an earlier divergent branch to the join have
  * the value of that branch's edge. */
 static LLVMValueRef blend(struct simt_fn *f, LLVMValueRef phi, int b, int pred)
@@ -193,7 +185,7 @@ static LLVMValueRef blend(struct simt_fn *f, LLVMValueRef phi, int b, int pred)
     int chain[64], n = 0;
     for (int q = pred; q != f->blocks[b].idom;) {
         q = f->blocks[q].idom;
-        if (f->blocks[q].divergent && has_successor(&f->blocks[q], b) && n < 64)
+        if (f->blocks[q].divergent && simt_leads_to(&f->blocks[q], b) && n < 64)
             chain[n++] = q;
     }
     LLVMValueRef acc = NULL;

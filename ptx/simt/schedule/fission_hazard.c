@@ -134,21 +134,13 @@ static bool index_add(const struct regions *r, LLVMValueRef index, int64_t scale
     return true;
 }
 
-static bool leads_on(const struct simt_block *from, int to)
-{
-    for (int j = 0; j < from->n_succ; j++)
-        if (from->succ[j] == to)
-            return true;
-    return false;
-}
-
 /* Of an access that lanes make one after the other, as volatile ones: the addresses of all, which are stored before that loop. */
 static LLVMValueRef lanes_addresses(const struct regions *r, int b, LLVMValueRef p)
 {
     LLVMValueRef element = LLVMIsALoadInst(p) ? LLVMGetOperand(p, 0) : NULL;
     LLVMValueRef held = element && LLVMIsAGetElementPtrInst(element) ? LLVMGetOperand(element, 0) : NULL;
     for (int from = 0; held && LLVMIsAAllocaInst(held) && from < r->f.n_blocks; from++) {
-        if (from == b || !leads_on(&r->f.blocks[from], b))
+        if (from == b || !simt_leads_to(&r->f.blocks[from], b))
             continue;
         for (LLVMValueRef x = LLVMGetLastInstruction(r->f.blocks[from].bb); x; x = LLVMGetPreviousInstruction(x))
             if (LLVMIsAStoreInst(x) && LLVMGetOperand(x, 1) == held)
