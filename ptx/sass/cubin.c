@@ -511,28 +511,43 @@ static bool are_zeros(const uint32_t *words, uint32_t n)
     return true;
 }
 
+enum { INDIRECT_HEAD = 3 }; /* words before a branch's targets: offset, flags, count */
+
+bool sass_indirect_next(const struct sass_code *code, struct sass_indirect *i)
+{
+    uint32_t at = i->end;
+    if (code->n_indirect < INDIRECT_HEAD || at > code->n_indirect - INDIRECT_HEAD)
+        return false;
+    i->offset = code->indirect[at];
+    i->n = code->indirect[at + INDIRECT_HEAD - 1];
+    i->targets = code->indirect + at + INDIRECT_HEAD;
+    if (i->n > code->n_indirect - INDIRECT_HEAD - at)
+        return false;
+    i->end = at + INDIRECT_HEAD + i->n;
+    return true;
+}
+
 /* The assembler of CUDA 11 leaves the targets of branches by a register 0 on sm_90: they are those that the constants have. */
 static bool complete_targets(struct reader *r, struct sass_code *code)
 {
-    enum { HEAD = 3 }; /* words before targets: offset, flags, count */
-    const uint32_t *old = code->indirect;
-    uint32_t n = code->n_indirect, kept = 0, most = code->bank2.size / 4, zeros = 0;
-    for (uint32_t k = 0; k + HEAD <= n && old[k + 2] <= n - k - HEAD; k += HEAD + old[k + 2])
-        zeros += are_zeros(old + k + HEAD, old[k + 2]);
-    if (!zeros || !most || zeros > n)
+    uint32_t kept = 0, most = code->bank2.size / 4, zeros = 0;
+    struct sass_indirect i = { 0 };
+    while (sass_indirect_next(code, &i))
+        zeros += are_zeros(i.targets, i.n);
+    if (!zeros || !most)
         return true;
-    uint32_t *all = AW_NEW_ARRAY(&r->cubin->arena, uint32_t, n + (size_t)zeros * most),
+    uint32_t *all = AW_NEW_ARRAY(&r->cubin->arena, uint32_t, code->n_indirect + (size_t)zeros * most),
              *places = AW_NEW_ARRAY(&r->cubin->arena, uint32_t, most);
     if (!all || !places)
         return out_of_memory(r);
     uint32_t n_places = places_in_constants(code, places);
-    for (uint32_t k = 0; k + HEAD <= n && old[k + 2] <= n - k - HEAD; k += HEAD + old[k + 2]) {
-        bool lacks = are_zeros(old + k + HEAD, old[k + 2]);
-        uint32_t count = lacks ? n_places : old[k + 2];
-        memcpy(all + kept, old + k, 2 * sizeof *all);
-        all[kept + 2] = count;
-        memcpy(all + kept + HEAD, lacks ? places : old + k + HEAD, count * sizeof *all);
-        kept += HEAD + count;
+    for (i = (struct sass_indirect){ 0 }; sass_indirect_next(code, &i);) {
+        bool lacks = are_zeros(i.targets, i.n);
+        uint32_t count = lacks ? n_places : i.n;
+        memcpy(all + kept, i.targets - INDIRECT_HEAD, INDIRECT_HEAD * sizeof *all);
+        all[kept + INDIRECT_HEAD - 1] = count;
+        memcpy(all + kept + INDIRECT_HEAD, lacks ? places : i.targets, count * sizeof *all);
+        kept += INDIRECT_HEAD + count;
     }
     code->indirect = all;
     code->n_indirect = kept;

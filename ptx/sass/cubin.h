@@ -92,6 +92,12 @@ struct sass_code {
     uint32_t n_indirect;
 };
 
+/* One of those; all zero before the first. */
+struct sass_indirect {
+    uint32_t offset, n, end; /* of the BRX; targets; words up to behind it */
+    const uint32_t *targets;
+};
+
 struct sass_section {
     struct aw_str name;
     uint32_t name_at;           /* offset in the file's names */
@@ -120,6 +126,8 @@ struct sass_cubin {
     struct sass_section *bank3;  /* .nv.constant3, or NULL */
 };
 
+/* The next one; false: there is none, or the rest is no such record. */
+bool sass_indirect_next(const struct sass_code *code, struct sass_indirect *i);
 /* The relocation at this offset, or NULL. */
 const struct sass_reloc *sass_reloc_at(const struct sass_relocs *relocs, uint32_t offset);
 

@@ -140,21 +140,14 @@ static void enter_outside(struct sass_lift *l, uint32_t index)
     enter(l, index, l->n);
 }
 
-/* Words of offset, flags, count, targets. */
 const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n)
 {
-    const uint32_t *words = l->code->indirect;
-    uint32_t n = l->code->n_indirect;
-    for (uint32_t k = 0; k + 3 <= n;) {
-        uint32_t count = words[k + 2];
-        if (count > n - k - 3)
-            break;
-        if (words[k] == offset) {
-            *ret_n = count;
-            return words + k + 3;
+    struct sass_indirect i = { 0 };
+    while (sass_indirect_next(l->code, &i))
+        if (i.offset == offset) {
+            *ret_n = i.n;
+            return i.targets;
         }
-        k += 3 + count;
-    }
     *ret_n = 0;
     return NULL;
 }
