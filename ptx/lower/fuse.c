@@ -18,15 +18,15 @@ struct ptx_fusible {
     LLVMValueRef factors[2];
 };
 
-static bool is_open(const struct ptx_instr *in, const char *mnemonic)
+static bool is_open(const struct ptx_instr *in, enum ptx_lowering lowering)
 {
-    return aw_str_is(in->mnemonic, mnemonic) && in->form && in->n_ops >= 3 &&
-           (in->types[0] == PTX_F32 || in->types[0] == PTX_F64) && !ptx_has(in, PTX_MOD_RN) && ptx_round_of(in) == PTX_RN;
+    return in->form && in->form->lowering == lowering && (in->types[0] == PTX_F32 || in->types[0] == PTX_F64) &&
+           !ptx_has(in, PTX_MOD_RN) && ptx_round_of(in) == PTX_RN;
 }
 
 static bool is_sum(const struct ptx_instr *in)
 {
-    return is_open(in, "add") || is_open(in, "sub");
+    return is_open(in, PTX_LOWER_ADD_FLOAT);
 }
 
 /* The product that a register has for an operand as it is; NULL. */
@@ -46,8 +46,8 @@ static void count(struct ptx_lower *l, const struct ptx_operand *op)
 
 static bool ends_block(const struct ptx_instr *in)
 {
-    return aw_str_is(in->mnemonic, "bra") || aw_str_is(in->mnemonic, "brx") || aw_str_is(in->mnemonic, "ret") ||
-           aw_str_is(in->mnemonic, "exit");
+    enum ptx_lowering lowering = in->form ? in->form->lowering : PTX_LOWERING_COUNT;
+    return lowering == PTX_LOWER_BRA || lowering == PTX_LOWER_BRX || lowering == PTX_LOWER_RET || lowering == PTX_LOWER_EXIT;
 }
 
 /* What a pass over the body does with a sum, in a block. */
@@ -82,7 +82,7 @@ static void products_walk(struct ptx_lower *l, const struct ptx_func *f, sum_fn 
     for (const struct ptx_stmt *s = f->body; s; s = s->next) {
         const struct ptx_instr *in = s->kind == PTX_STMT_INSTR ? s->instr : NULL;
         block += s->kind == PTX_STMT_LABEL || (in && ends_block(in));
-        bool is_product = in && !in->guard && is_open(in, "mul") && !ptx_has(in, PTX_MOD_SAT);
+        bool is_product = in && !in->guard && is_open(in, PTX_LOWER_MUL_FLOAT) && !ptx_has(in, PTX_MOD_SAT);
         struct ptx_fusible *p = is_product ? product_of(l, &in->ops[0]) : NULL;
         if (p) {
             p->block = block;
@@ -114,7 +114,7 @@ bool ptx_fuse_find(struct ptx_lower *l, const struct ptx_func *f)
 
 void ptx_fuse_product(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef *factors)
 {
-    struct ptx_fusible *p = is_open(in, "mul") ? product_of(l, &in->ops[0]) : NULL;
+    struct ptx_fusible *p = is_open(in, PTX_LOWER_MUL_FLOAT) ? product_of(l, &in->ops[0]) : NULL;
     if (for_sums_alone(p) && p->taken == p->sums) {
         p->factors[0] = factors[0];
         p->factors[1] = factors[1];
