@@ -418,8 +418,8 @@ static struct object *object_find(enum aw_texture_kind kind, uint64_t handle)
  * held. */
 static struct object *destroyed_take(const struct aw_ctx *ctx)
 {
-    struct object *first = NULL, **end = &first;
-    for (struct object **at = &destroyed; *at;) {
+    struct object *first = NULL, **end = &first, **at = &destroyed;
+    while (*at) {
         struct object *object = *at;
         if (ctx ? object->ctx != ctx : n_destroyed <= LINGERING) {
             at = &object->next;
@@ -431,9 +431,7 @@ static struct object *destroyed_take(const struct aw_ctx *ctx)
         n_destroyed--;
     }
     *end = NULL;
-    destroyed_end = &destroyed;
-    while (*destroyed_end)
-        destroyed_end = &(*destroyed_end)->next;
+    destroyed_end = at;
     return first;
 }
 
@@ -476,15 +474,17 @@ enum aw_status aw_texture_find(enum aw_texture_kind kind, uint64_t handle, struc
 
 static void textures_drop(struct aw_ctx *ctx)
 {
+    struct object *its = NULL;
     pthread_mutex_lock(&lock);
     for (struct object *next, *object = all; object; object = next) {
         next = object->next;
         if (object->ctx != ctx)
             continue;
         object_unlink(object);
-        aw_mem_module_free(object->address);
-        free(object);
+        object->next = its;
+        its = object;
     }
+    objects_free(its);
     objects_free(destroyed_take(ctx));
     pthread_mutex_unlock(&lock);
 }
