@@ -102,10 +102,10 @@ static void print_whole(struct oracle *o)
 
 static void work(struct oracle *o, unsigned self)
 {
-    enum { MOST = 4 << 20 };
+    static char printed[4 << 20]; /* ours: of a buffer of its own, setvbuf does not heed the size */
     char name[256];
 
-    setvbuf(stdout, NULL, _IOFBF, MOST);
+    setvbuf(stdout, printed, _IOFBF, sizeof printed);
     if (!o->options.emit && !oracle_device_open(name, sizeof name))
         _exit(2);
     for (;;) {
