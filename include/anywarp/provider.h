@@ -204,6 +204,11 @@ struct aw_provider {
     /* Calls fn(user) now, in this thread, as the stream's work; AW_ERR_NOT_READY, and nothing is done, unless the stream is idle.
      * NULL where device memory is not the host's own. */
     int (*stream_inline)(int dev, struct aw_stream *stream, void (*fn)(void *user), void *user);
+    /* Calls fn(user, part) for each part below `parts`, on as many of the device's threads as are free, this one among them, and
+     * returns when all have returned; fn calls nothing of the device.  For what stream_callback and stream_inline call.  NULL:
+     * the device has no threads for that. */
+    void (*spread)(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user);
+    uint32_t (*spread_threads)(void); /* how many these are at most; NULL where there is no spread */
     /* The platform's own stream, borrowed: a hipStream_t.  NULL where there is none. */
     int (*stream_native)(int dev, struct aw_stream *stream, void **ret_native);
     /* Says whom to ask where a fault in the object's code is; `user` must live until the object is unloaded.  Before it runs. */

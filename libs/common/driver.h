@@ -86,6 +86,10 @@ CUresult cuGraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned re
 /* Private: runs fn(user) now, in this thread, as the stream's work, where the stream is idle and does not capture: what others
  * give it meanwhile waits for it.  CUDA_ERROR_NOT_READY: not so, nothing was done. */
 CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *user);
+/* Private: for jobs as they run: calls fn(user, part) for each part below `parts`, on the device's threads, the job's among them,
+ * and returns when all have returned.  fn calls nothing of CUDA. */
+void aw_abi_spread(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user);
+uint32_t aw_abi_spread_threads(void); /* how many that may be; 0: none, fn would be called by the job's thread alone */
 /* Private: the hipStream_t behind a stream of an AMD card; CUDA_ERROR_NOT_READY while it captures: what AMD's libraries launch
  * there would not become part of the graph. */
 CUresult aw_abi_stream_native(CUstream stream, void **ret_native);

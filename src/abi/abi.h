@@ -27,6 +27,9 @@ __attribute__((visibility("default"))) void *aw_abi_cudart_find(int major, const
 /* See aw_stream_inline and aw_stream_native of core/stream.h; AW_ERR_NOT_READY is CUDA_ERROR_NOT_READY. */
 __attribute__((visibility("default"))) CUresult aw_abi_stream_inline(CUstream stream, void (*fn)(void *user), void *user);
 __attribute__((visibility("default"))) CUresult aw_abi_stream_native(CUstream stream, void **ret_native);
+/* See aw_stream_spread and aw_stream_spread_threads of core/stream.h. */
+__attribute__((visibility("default"))) void aw_abi_spread(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user);
+__attribute__((visibility("default"))) uint32_t aw_abi_spread_threads(void);
 /* See aw_device_describe of core/device.h. */
 struct aw_devinfo;
 struct aw_call_hook;

@@ -234,6 +234,16 @@ CUresult aw_abi_stream_native(CUstream handle, void **ret_native)
     return cu_result(status ? status : aw_stream_native(stream, ret_native));
 }
 
+void aw_abi_spread(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user)
+{
+    aw_stream_spread(parts, fn, user);
+}
+
+uint32_t aw_abi_spread_threads(void)
+{
+    return aw_stream_spread_threads();
+}
+
 uint32_t aw_abi_activity_context(CUcontext ctx)
 {
     const struct aw_ctx *found = ctx ? aw_ctx_behind(ctx) : NULL;

@@ -230,6 +230,21 @@ enum aw_status aw_stream_inline(struct aw_cstream *stream, void (*fn)(void *user
     return status == AW_ERR_NOT_READY ? AW_ERR_NOT_READY : aw_device_note(device, status);
 }
 
+void aw_stream_spread(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user)
+{
+    if (aw_provider && aw_provider->spread) {
+        aw_provider->spread(parts, fn, user);
+        return;
+    }
+    for (uint32_t i = 0; i < parts; i++)
+        fn(user, i);
+}
+
+uint32_t aw_stream_spread_threads(void)
+{
+    return aw_provider && aw_provider->spread ? aw_provider->spread_threads() : 0;
+}
+
 enum aw_status aw_stream_native(struct aw_cstream *stream, void **ret_native)
 {
     if (!aw_provider->stream_native)

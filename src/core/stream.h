@@ -44,6 +44,11 @@ enum aw_status aw_stream_host_func(struct aw_cstream *stream, void (*fn)(void *u
 /* Calls fn(user) now, in this thread, as the stream's work.  AW_ERR_NOT_READY, and nothing is done, unless the stream is idle and
  * nobody captures; AW_ERR_NOT_SUPPORTED where device memory is not the host's own. */
 enum aw_status aw_stream_inline(struct aw_cstream *stream, void (*fn)(void *user), void *user);
+/* Calls fn(user, part) for each part below `parts` on the device's threads, this one among them, and returns when all have
+ * returned; fn calls nothing of CUDA.  For what aw_stream_host_func and aw_stream_inline call. */
+void aw_stream_spread(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user);
+/* How many threads that may be; 0: devices have none, and aw_stream_spread does all in this one. */
+uint32_t aw_stream_spread_threads(void);
 /* The platform's own stream, borrowed.  AW_ERR_NOT_READY while the stream captures, AW_ERR_NOT_SUPPORTED where there is none. */
 enum aw_status aw_stream_native(struct aw_cstream *stream, void **ret_native);
 /* As cuStreamAddCallback: fn gets the stream's handle as the user knows it and the stream's status, as enum aw_status. */

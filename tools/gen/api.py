@@ -439,6 +439,7 @@ def write_map(api, functions, major, out):
 def write_private(cuda, cudart, out):
     names = [table_symbol('cuda', cuda, '0')] + [table_symbol('cudart', cudart, m) for m in MAJORS]
     names += ['aw_abi_cudart_find', 'aw_abi_cuda_find', 'aw_abi_stream_inline', 'aw_abi_stream_native', 'aw_abi_device_describe',
+              'aw_abi_spread', 'aw_abi_spread_threads',
               'aw_abi_hook_set', 'aw_abi_activity_watch', 'aw_abi_activity_drain', 'aw_abi_activity_context',
               'aw_abi_activity_job', 'aw_abi_activity_on', 'aw_abi_activity_last', 'aw_abi_activity_add',
               'aw_abi_activity_subscribe', 'aw_abi_activity_stream', 'aw_abi_activity_function',

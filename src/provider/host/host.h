@@ -50,7 +50,7 @@ enum {
 /* ---- operations and streams (stream.c) ---- */
 
 enum aw_host_op_kind { AW_HOST_OP_KERNEL, AW_HOST_OP_MEMORY, AW_HOST_OP_EVENT, AW_HOST_OP_WAIT, AW_HOST_OP_CALLBACK,
-                       AW_HOST_OP_INLINE, AW_HOST_OP_VALUE };
+                       AW_HOST_OP_INLINE, AW_HOST_OP_VALUE, AW_HOST_OP_PARTS };
 
 struct aw_host_function;
 
@@ -184,6 +184,12 @@ struct aw_host_op {
             void (*fn)(void *);
             void *user;
         } callback;
+        struct {
+            void (*fn)(void *, uint32_t);
+            void *user;
+            pthread_cond_t *ended;     /* of the thread that waits for it */
+            _Atomic bool done;         /* written locked */
+        } parts;                       /* of no stream */
     };
     /* Kernel arguments or a copy's data: in place, or in `large`, which stays with the pooled operation while small. */
     _Alignas(64) char kernarg[512];
@@ -466,6 +472,9 @@ bool aw_host_pool_help(struct aw_host_op *op);
 void aw_host_pool_limit(struct aw_host_op *op, uint32_t limit); /* locked: from now on at most so many users, at least 1 */
 /* locked: nanoseconds that whoever waits had better look before it sleeps */
 uint64_t aw_host_pool_patience(void);
+/* Not locked: the provider's calls. */
+void aw_host_spread(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user);
+uint32_t aw_host_spread_threads(void);
 void aw_host_pool_nudge(void);                            /* locked: sees that someone takes what the caller leaves */
 void aw_host_pool_forked(void);
 void aw_host_pool_killed(struct aw_host_op *op);          /* locked: it was killed by no user of it, and may have none */

@@ -48,6 +48,8 @@
 #define SLICE_CYCLES 2500000
 /* Shorter pieces say little about a crowd: 50 us. */
 #define NOTED_CYCLES 125000
+/* Bytes of a worker's own stack, which parts of libraries' jobs run on; of untouched ones there is no memory. */
+#define WORKER_STACK ((size_t)4 << 20)
 /* Rounds over parked runs before the processor is offered to others. */
 #define PATIENT_ROUNDS 32
 /* Warps of blocks that meet, of all workers together; and rounds after which they wait no longer for blocks that nobody has
@@ -157,6 +159,13 @@ static bool is_short(const struct aw_host_op *op)
     return op->kind == AW_HOST_OP_KERNEL && !op->watched && op->n_shares > 1;
 }
 
+/* The thread that waits for the parts discards the operation. */
+static void parts_end(struct aw_host_op *op)
+{
+    atomic_store_explicit(&op->parts.done, true, memory_order_release);
+    pthread_cond_signal(op->parts.ended);
+}
+
 /* One user less; the last one out of an exhausted operation completes it. */
 static void op_leave(struct aw_host_op *op)
 {
@@ -167,7 +176,10 @@ static void op_leave(struct aw_host_op *op)
             aw_host_crowd_end(op);
         else if (is_short(op))
             aw_host_crowd_short_end(op);
-        aw_host_op_complete(op);
+        if (op->kind == AW_HOST_OP_PARTS)
+            parts_end(op);
+        else
+            aw_host_op_complete(op);
     } else if (limit(op) != UINT32_MAX) {
         relist(op);
     }
@@ -279,7 +291,7 @@ static uint64_t piece_of(const struct aw_host_op *op, uint64_t left)
 {
     if (op->ordered)
         return 1;
-    if (op->kind == AW_HOST_OP_MEMORY)
+    if (op->kind != AW_HOST_OP_KERNEL)
         return left < op->piece ? left : op->piece;
     uint64_t part = left / 2, most = op->piece, each = block_cycles(op);
     if (each) {
@@ -356,6 +368,11 @@ static void run_piece(struct aw_host_worker *w, struct aw_host_op *op, uint64_t 
 {
     if (op->kind == AW_HOST_OP_MEMORY) {
         aw_host_copy_piece(op, first, count);
+        return;
+    }
+    if (op->kind == AW_HOST_OP_PARTS) {
+        for (uint64_t i = first; i < first + count; i++)
+            op->parts.fn(op->parts.user, (uint32_t)i);
         return;
     }
     struct aw_host_run *run = aw_host_run_start(w, op, first, count);
@@ -449,7 +466,7 @@ static bool serve_piece(struct aw_host_worker *w, struct aw_host_op *op)
     uint64_t first, count = claim(w, op, &first);
     if (!count)
         return false;
-    if (op->kind == AW_HOST_OP_MEMORY)
+    if (op->kind != AW_HOST_OP_KERNEL)
         run_piece(w, op, first, count);
     else if (noteworthy(op, count))
         run_noted(w, op, first, count);
@@ -507,7 +524,7 @@ static bool worker_start(void)
     pthread_attr_t attr;
     if (pthread_attr_init(&attr) != 0)
         return false;
-    pthread_attr_setstacksize(&attr, (size_t)512 << 10);
+    pthread_attr_setstacksize(&attr, WORKER_STACK);
     int error = aw_thread_detached(&attr, worker_main, &aw_host.workers[aw_host.n_started]);
     pthread_attr_destroy(&attr);
     if (error)
@@ -582,8 +599,8 @@ void aw_host_pool_activate(struct aw_host_op *op)
         aw_host_crowd_begin(op);
     else if (is_short(op))
         aw_host_crowd_short_begin(op);
-    /* Copies first: they are short, and others' kernels should not hold them up. */
-    list(op, op->kind == AW_HOST_OP_MEMORY);
+    /* Copies first: they are short, and others' kernels should not hold them up.  Parts, too: somebody is at them already. */
+    list(op, op->kind != AW_HOST_OP_KERNEL);
     if (!aw_host_thread.takes)
         wake();
 }
@@ -649,7 +666,8 @@ static bool serve(struct aw_host_worker *w, struct aw_host_op *op)
 /* One more for the operation, or for what else there is: a thread that waits for it and is awake, if that can do. */
 static void call_for_help(struct aw_host_op *op)
 {
-    if (op->stream->lookers && atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) <= op->active && may_help(op))
+    if (op->stream && op->stream->lookers && atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) <= op->active &&
+        may_help(op))
         atomic_store_explicit(&op->stream->wanted, true, memory_order_relaxed);
     else
         wake();
@@ -767,6 +785,72 @@ bool aw_host_pool_help(struct aw_host_op *op)
     if (atomic_load_explicit(&aw_host.n_active, memory_order_relaxed) > 1)
         wake();
     return true;
+}
+
+/* ---- parts of a library's job ---- */
+
+uint32_t aw_host_spread_threads(void)
+{
+    return aw_host.n_workers;
+}
+
+/* Locked; NULL: the caller had better do all by itself. */
+static struct aw_host_op *parts_create(uint32_t parts, struct aw_host_worker **ret_guest)
+{
+    struct aw_host_op *op;
+    if (parts < 2 || aw_host.n_workers < 2 || aw_host_thread.is_worker || !aw_host_pool_ready())
+        return NULL;
+    if (!(*ret_guest = guest_get()))
+        return NULL;
+    if (aw_host_op_create(AW_HOST_OP_PARTS, &op) == AW_OK)
+        return op;
+    (*ret_guest)->busy = false;
+    return NULL;
+}
+
+/* The caller's part of it, and the wait for what others have begun; locked, unlocks meanwhile. */
+static void parts_serve(struct aw_host_worker *w, struct aw_host_op *op)
+{
+    aw_host_unlock();
+    while (serve_piece(w, op))
+        continue;
+    aw_host_lock();
+    n_helping--;
+    w->busy = false;
+    op_leave(op);
+    uint64_t until = aw_clock_ns() + spin_ns;
+    aw_host_unlock();
+    while (!atomic_load_explicit(&op->parts.done, memory_order_acquire) && aw_clock_ns() < until)
+        __builtin_ia32_pause();
+    aw_host_lock();
+    while (!atomic_load_explicit(&op->parts.done, memory_order_relaxed))
+        pthread_cond_wait(op->parts.ended, &aw_host.lock);
+}
+
+void aw_host_spread(uint32_t parts, void (*fn)(void *user, uint32_t part), void *user)
+{
+    pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+    struct aw_host_worker *w;
+    aw_host_lock();
+    struct aw_host_op *op = parts_create(parts, &w);
+    if (op) {
+        op->stream = NULL;
+        op->total = parts;
+        op->piece = 1;
+        op->parts.fn = fn;
+        op->parts.user = user;
+        op->parts.ended = &ended;
+        atomic_store_explicit(&op->parts.done, false, memory_order_relaxed);
+        n_helping++; /* so that no worker is woken in this thread's place */
+        aw_host_pool_activate(op);
+        join(w, op);
+        parts_serve(w, op);
+        aw_host_op_discard(op);
+    }
+    aw_host_unlock();
+    pthread_cond_destroy(&ended);
+    for (uint32_t i = 0; !op && i < parts; i++)
+        fn(user, i);
 }
 
 /* A thread that waits for what it launches gets there sooner by running it than by having it run, where one worker would do

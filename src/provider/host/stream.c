@@ -250,6 +250,7 @@ static void op_start(struct aw_host_op *op)
         aw_host_value_start(op);
         return;
     case AW_HOST_OP_INLINE: /* the submitting thread does it */
+    case AW_HOST_OP_PARTS:  /* never in a stream */
         return;
     }
 }

@@ -386,6 +386,73 @@ static void test_callbacks(void)
     log_destroy(&log);
 }
 
+/* ---- Parts of a library's job ---- */
+
+enum { PARTS = 200, INNER = 7 };
+
+struct spread {
+    uint32_t count[PARTS], inner; /* how often each part came, and parts of parts */
+    bool nested;
+};
+
+static void on_inner(void *user, uint32_t part)
+{
+    struct spread *s = user;
+    (void)part;
+    __atomic_fetch_add(&s->inner, 1, __ATOMIC_RELAXED);
+}
+
+static void on_part(void *user, uint32_t part)
+{
+    struct spread *s = user;
+    __atomic_fetch_add(&s->count[part], 1, __ATOMIC_RELAXED);
+    if (s->nested)
+        P->spread(INNER, on_inner, s);
+}
+
+static void on_job(void *user)
+{
+    P->spread(PARTS, on_part, user);
+    /* All have returned. */
+    for (int i = 0; i < PARTS; i++)
+        __atomic_fetch_add(&((struct spread *)user)->count[i], 10, __ATOMIC_RELAXED);
+}
+
+/* Each part comes once, before the job goes on, from callbacks and inline work, beside kernels and in parts. */
+static void test_spread(void)
+{
+    enum { JOBS = 20 };
+    static struct spread jobs[JOBS];
+    struct log log = log_create(JOBS);
+    struct aw_stream *s, *other;
+    memset(jobs, 0, sizeof jobs);
+    CHECK(P->spread_threads() >= 1);
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &s), AW_OK);
+    EQ(P->stream_create(0, AW_STREAM_NON_BLOCKING, 0, &other), AW_OK);
+    for (uint32_t i = 0; i < JOBS; i++) {
+        jobs[i].nested = i % 3 == 0;
+        append(&log, i, other);
+        if (i % 2) {
+            EQ(P->stream_sync(0, s), AW_OK);
+            EQ(P->stream_inline(0, s, on_job, &jobs[i]), AW_OK);
+        } else {
+            EQ(P->stream_callback(0, s, on_job, &jobs[i]), AW_OK);
+        }
+    }
+    EQ(P->device_sync(0), AW_OK);
+    EQ(*log.n, JOBS);
+    for (int i = 0; i < JOBS; i++) {
+        EQ(jobs[i].inner, jobs[i].nested ? PARTS * INNER : 0);
+        int wrong = 0;
+        for (int k = 0; k < PARTS; k++)
+            wrong += jobs[i].count[k] != 11;
+        EQ(wrong, 0);
+    }
+    P->stream_destroy(s);
+    P->stream_destroy(other);
+    log_destroy(&log);
+}
+
 static void test_copies(void)
 {
     static const size_t sizes[] = { 0, 1, 100, 65536, 65537, 1 << 20, (1 << 20) + 1, 10000000 };
@@ -765,6 +832,7 @@ const struct test stream_tests[] = {
     { "value_order", test_value_order },
     { "value_idle", test_value_idle },
     { "callbacks", test_callbacks },
+    { "spread", test_spread },
     { "copies", test_copies },
     { "fills", test_fills },
     { "copy3d", test_copy3d },
