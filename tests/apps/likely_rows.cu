@@ -65,6 +65,26 @@ __global__ void listed(const T *in, T *out, const int *list, int width, int n)
         out[i] = in[list[i / width] * width + i % width];
 }
 
+// In rounds, from which lanes go at different times (`count` 0), or as many for all; bytes of no whole element are cut off.
+template <class T>
+__global__ void in_rounds(const T *in, T *out, int width, int pitch, int first, int step, int n, int cut, int count)
+{
+    T sum = 0;
+    int i = threadIdx.x * first;
+    auto add = [&] {
+        int at = i / width * pitch + i % width * (int)sizeof(T) + cut;
+        sum += *(const T *)((const char *)in + (at & -(int)sizeof(T)));
+        i += step;
+    };
+    if (count == 0)
+        while (i < n)
+            add();
+    for (int k = 0; k < count; k++)
+        if (i < n)
+            add();
+    out[threadIdx.x] = sum;
+}
+
 // As many dimensions as there are, in which each of two tensors has a stride of its own, 0 where it has one element for all;
 // divided by a multiplication and a shift.  Of some lanes, if `odd` says so, the first one of a warp among those that are off,
 // too.
@@ -174,6 +194,22 @@ static void lists(Arrays<T> &a, int width)
 }
 
 template <class T>
+static void rounds(Arrays<T> &a, int width, int first, int step, int n)
+{
+    int pitch = width + 3;
+    a.begin();
+    for (int t = 0; t < 96; t++)
+        for (int i = t * first; i < n; i += step)
+            a.want[t] += a.in[i / width * pitch + i % width];
+    for (int cut = 0; cut < (int)sizeof(T); cut += 3)
+        for (int count : { 0, n }) {
+            a.d_out.fill(0);
+            in_rounds<T><<<1, 96>>>(a.d_in, a.d_out, width, pitch * (int)sizeof(T), first, step, n, cut, count);
+            a.compare("rounds", width, first);
+        }
+}
+
+template <class T>
 static void broadcasts(Arrays<T> &a, const Dims &d)
 {
     int n = 1;
@@ -224,6 +260,9 @@ static void test()
     static Arrays<T> a;
     test_broadcasts(a);
     for (int x : { 8, 40, 64 }) {
+        for (int first : { 0, 1, 3 })
+            rounds(a, x, first, 96, N);
+        rounds(a, x, 1, 32, 70);
         lists(a, x);
         strides(a, make_int3(x, 6, 5), make_int3(1, 5 * x, x));
         strides(a, make_int3(x, 6, 5), make_int3(30, 1, 6));

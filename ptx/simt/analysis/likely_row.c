@@ -10,7 +10,8 @@
 #include "base/map.h"
 
 /* An index of 25 dimensions, PyTorch's most, that is taken apart: some ten operations for each, and sums as deep. */
-enum { DEPTH = 200, STEPS = 1200, MAX_WAYS = 32 /* that meet in a phi */ };
+enum { DEPTH = 200, STEPS = 1200, MAX_WAYS = 32 /* that meet in a phi */,
+       ROUND_STEPS = 16 /* additions in a loop's round */ };
 
 struct guessed {
     bool known;
@@ -60,12 +61,38 @@ static struct guessed either(struct guessed a, struct guessed b)
     return r;
 }
 
-/* Two ways that lanes went, or more; around a loop, lanes are where they are after different rounds. */
+/* Is `v` the phi plus values that are the same for all lanes, as what an index becomes from round to round? */
+static bool goes_on(struct guess *g, LLVMValueRef v, LLVMValueRef phi)
+{
+    for (int i = 0; i < ROUND_STEPS && v != phi; i++) {
+        if (!LLVMIsAInstruction(v) || LLVMGetInstructionOpcode(v) != LLVMAdd)
+            return false;
+        LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
+        if (!simt_uniform(g->f, x) && !simt_uniform(g->f, y))
+            return false;
+        v = simt_uniform(g->f, y) ? x : y;
+    }
+    return v == phi;
+}
+
+/* Around a loop, lanes are where they are after different rounds; but an index that goes on in common steps leaves those that are
+ * still there as far apart as they were. */
+static struct guessed around(struct guess *g, LLVMValueRef phi, int depth)
+{
+    for (unsigned i = 0; i < 2 && LLVMCountIncoming(phi) == 2; i++)
+        if (goes_on(g, LLVMGetIncomingValue(phi, i), phi))
+            return guess(g, LLVMGetIncomingValue(phi, !i), depth);
+    return unknown;
+}
+
+/* Two ways that lanes went, or more. */
 static struct guessed joined(struct guess *g, LLVMValueRef phi, int depth)
 {
     unsigned n = LLVMCountIncoming(phi);
-    if (n > MAX_WAYS || simt_loop_headed(g->f, simt_block_of(g->f, LLVMGetInstructionParent(phi))) >= 0)
+    if (n > MAX_WAYS)
         return unknown;
+    if (simt_loop_headed(g->f, simt_block_of(g->f, LLVMGetInstructionParent(phi))) >= 0)
+        return around(g, phi, depth);
     struct guessed r = guess(g, LLVMGetIncomingValue(phi, 0), depth);
     for (unsigned i = 1; i < n; i++)
         r = either(r, guess(g, LLVMGetIncomingValue(phi, i), depth));
@@ -93,6 +120,13 @@ static struct guessed gep(struct guess *g, LLVMValueRef v, int depth)
     struct guessed base = guess(g, LLVMGetOperand(v, 0), depth), x = guess(g, LLVMGetOperand(v, 1), depth);
     int64_t size = (int64_t)LLVMABISizeOfType(g->f->u->in_layout, LLVMGetGEPSourceElementType(v));
     return both(base, x, base.step + x.step * size);
+}
+
+/* Is that a mask of low bits?  Or of all but low bits, of which steps of `step` change none? */
+static bool is_mask(int64_t c, int64_t step)
+{
+    uint64_t below = c < 0 ? -(uint64_t)c - 1 : (uint64_t)c;
+    return c && !(below & (below + 1)) && (c > 0 || !((uint64_t)step & below));
 }
 
 /* What is computed of two values. */
@@ -124,7 +158,7 @@ static struct guessed of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int
     case LLVMAnd:
         r.step = a.step;
         r.parts |= a.step != 0;
-        r.known = !b.step && constant && c > 0 && !(c & (c + 1));
+        r.known = !b.step && constant && is_mask(c, a.step);
         break;
     default: return unknown;
     }

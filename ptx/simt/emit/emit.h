@@ -124,6 +124,9 @@ void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst);
 /* ---- prefetch.c */
 /* Asks for what a load or store uses in a loop's next round, or a load in the next block, where that pays. */
 void simt_prefetch_emit(struct simt_fn *f, LLVMValueRef access);
+/* A load of `bytes` at `base` was found to be a row: asks for the row behind it, where a block's warps come to it one after the
+ * other. */
+void simt_prefetch_row(struct simt_fn *f, LLVMValueRef load, LLVMValueRef base, int64_t bytes);
 /* Asks for what a store to the lanes' addresses `ptrs` writes, where that is a column. */
 void simt_prefetch_column(struct simt_fn *f, LLVMValueRef store, LLVMValueRef ptrs);
 

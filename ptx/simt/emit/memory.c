@@ -750,6 +750,7 @@ bool simt_likely_load(struct simt_fn *f, LLVMValueRef inst)
         return false;
     row_offsets(u, a.size, off);
     x[n] = affine_load(f, &a, base, off);
+    simt_prefetch_row(f, inst, base, (int64_t)a.size * u->lanes);
     from[n++] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, apart);

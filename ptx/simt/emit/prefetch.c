@@ -10,6 +10,8 @@
  * What a block with barriers reads before the first of them, it asks for on the next block's behalf: what comes after a barrier
  * waits for all that comes before, and a processor that looks ahead does not get as far as the next block.
  *
+ * Rows that are found at run time (likely_row.c), in a loop, ask for the next warp's.
+ *
  * Lanes that write a column, a line each, ask for all of these before they write: stores wait for their lines one after the
  * other. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -198,6 +200,18 @@ static void ask_next_warps(struct simt_fn *f, LLVMValueRef access, int block)
         return;
     int64_t row = (int64_t)LLVMStoreSizeOfType(u->in_layout, simt_access_type(access)) * u->lanes;
     ask(u, simt_advance(u, simt_get(f, simt_access_address(access))->s, warps * row), row, LLVMIsAStoreInst(access));
+}
+
+/* Rows that were found at run time, in a loop: where the next round's is, nobody knows before all of its index has been taken
+ * apart, so that few of them are on their way at once.  The next warp's is behind this one, as a rule, and that warp comes when
+ * this one has been through its rounds. */
+void simt_prefetch_row(struct simt_fn *f, LLVMValueRef load, LLVMValueRef base, int64_t bytes)
+{
+    const uint32_t *shape = f->u->options->block;
+    int b = simt_block_of(f, LLVMGetInstructionParent(load));
+    bool many = !shape[1] || (int64_t)shape[0] * shape[1] * shape[2] > f->u->lanes;
+    if (b >= 0 && f->blocks[b].loop >= 0 && many && simt_step(f->u, PTX_PASS_PREFETCH))
+        ask(f->u, simt_advance(f->u, base, bytes), bytes, false);
 }
 
 /* ---- The next blocks in a row */
