@@ -1,6 +1,6 @@
 """Compiles a kernel that is large and tangled, with jumps from anywhere to anywhere among 5,000 labels, for one of AMD's cards,
-within a minute of the processor's time; and one of 6,000 small loops, each with registers of its own, as quick code of the host
-within twelve seconds.
+within a minute of the processor's time; one of 6,000 small loops, each with registers of its own, as quick code of the host
+within twelve seconds; and one that goes to its local memory 3,000 times, for the host, within 25 seconds.
 
     python3 large.py ANYWARP_COMPILER
 """
@@ -42,6 +42,18 @@ def loops(n):
     return HEAD + "".join(lines) + TAIL
 
 
+def frames(n):
+    """As code whose stack has many words, and a place that is not known."""
+    lines = [".local .align 16 .b8 frame[8192];\n.reg .b64 %f, %s;\nmov.u64 %f, frame;\nand.b32 %n, %lim, 4080;\n"
+             "cvt.u64.u32 %s, %n;\nadd.u64 %f, %f, %s;\n"]
+    for i in range(n):
+        at, other = 4 * (i * 7 % 1000), 4 * (i * 13 % 1000)
+        lines.append(f"ld.local.u32 %t, [%f+{at}];\nadd.u32 %v{i % 8}, %v{i % 8}, %t;\nst.local.u32 [%f+{other}], %v{i % 8};\n")
+        if i % 8 == 7:  # blocks, so that a word that was just stored is not known
+            lines.append(f"setp.gt.u32 %q, %v0, {i};\n@%q bra F{i};\nadd.u32 %v1, %v1, 3;\nF{i}:\n")
+    return HEAD + "".join(lines) + TAIL
+
+
 def compiles(compiler, name, text, target, emit, seconds):
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -61,6 +73,7 @@ def compiles(compiler, name, text, target, emit, seconds):
 
 def main(compiler):
     good = compiles(compiler, "tangled", scattered(5000), "gfx1030", "obj", 60)
+    good = compiles(compiler, "frame", frames(1500), "host:haswell", "so", 25) and good
     return not (compiles(compiler, "loops", loops(6000), "host:haswell,+quick", "so", 12) and good)
 
 

@@ -33,6 +33,7 @@
 #define MANY_IN_TANGLES 15000        /* likewise where they are in one loop of thousands of blocks, over which optimising passes
                                       * go again and again */
 #define MANY_INSTRUCTIONS 120000     /* in vector form: LLVM's faster instruction selection and allocation */
+#define MANY_USES 5000               /* of one local array: instcombine goes through them for each that it drops */
 
 /* instcombine can abort when it has not reached its fixed point in one round, hence the option. */
 #define IC "instcombine<no-verify-fixpoint>"
@@ -217,6 +218,28 @@ static void read_indices_once(struct host *h)
     }
 }
 
+/* How often an address and those that are made of it are used, up to `most`. */
+static int count_uses(LLVMValueRef address, int most)
+{
+    int n = 0;
+    for (LLVMUseRef u = LLVMGetFirstUse(address); u && n < most; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+        n += 1 + (LLVMIsAGetElementPtrInst(user) ? count_uses(user, most - n - 1) : 0);
+    }
+    return n;
+}
+
+/* Is there a local array with so many uses that instcombine would take minutes? */
+static bool is_crowded(LLVMModuleRef m)
+{
+    for (LLVMValueRef f = LLVMGetFirstFunction(m); f; f = LLVMGetNextFunction(f))
+        for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(f); b; b = LLVMGetNextBasicBlock(b))
+            for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x))
+                if (LLVMIsAAllocaInst(x) && count_uses(x, MANY_USES) == MANY_USES)
+                    return true;
+    return false;
+}
+
 /* No simplifycfg: it makes switches, which the vectoriser does not know.  Registers of machine code that are written under a
  * guard, round a loop, are often one constant for all that (an address of shared memory, from sm_90 on). */
 static int tidy(LLVMModuleRef out, void *context)
@@ -224,6 +247,8 @@ static int tidy(LLVMModuleRef out, void *context)
     struct host *h = context;
     enum aw_phase before = ptx_phase(AW_PHASE_CLEAN_UP);
     const char *passes = h->finish->lifted ? "function(sroa,early-cse,sccp," IC ",adce)" : "function(sroa,early-cse," IC ",adce)";
+    if (is_crowded(out))
+        passes = "function(sroa,early-cse,sccp,instsimplify,adce)";
     int status = ptx_passes_run(out, h->tm, passes, h->diags);
     ptx_phase(before);
     return status;
@@ -256,6 +281,10 @@ static size_t count_instructions(LLVMModuleRef m)
 static const char clean_up[] =
     "always-inline,globaldce,function(adce,sroa,early-cse<memssa>," IC ",simplifycfg,loop-mssa(loop-rotate,licm),gvn," IC
     ",loop-mssa(licm),adce,simplifycfg)";
+/* Where a local array is used very often: nothing that goes through its uses again for each. */
+static const char clean_up_crowded[] =
+    "always-inline,globaldce,function(adce,sroa,early-cse<memssa>,instsimplify,simplifycfg,loop-mssa(loop-rotate,licm),early-cse,"
+    "instsimplify,adce,simplifycfg)";
 /* For functions that are a loop over their blocks: nothing that looks at more than a block at a time, or puts memory into
  * registers. */
 static const char clean_up_tangled[] = "always-inline,globaldce,function(early-cse," IC ",adce)";
@@ -434,6 +463,8 @@ int ptx_run_clean_up(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
     const char *passes = clean_up;
+    if (is_crowded(h->out))
+        passes = clean_up_crowded;
     if (h->pipeline.tangled)
         passes = count_instructions(h->out) > MANY_IN_TANGLES ? clean_up_large_tangled : clean_up_tangled;
     return ptx_passes_run(h->out, h->tm, passes, h->diags);
