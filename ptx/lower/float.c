@@ -61,6 +61,7 @@ static bool apply(struct ptx_lower *l, const struct ptx_instr *in, unsigned n, c
         raw[i] = ptx_src(l, &in->ops[1 + i], type);
     unsigned parts = element == type ? 1 : 2;
     for (unsigned p = 0; p < parts; p++) {
+        l->half = p;
         for (unsigned i = 0; i < n; i++)
             v[i] = flush_where_asked(l, in, element, parts == 1 ? raw[i] : half_of(l, raw[i], p, element));
         LLVMValueRef x = finish_value(l, in, element, compute(l, in, element, v));
@@ -85,13 +86,13 @@ static LLVMValueRef wide(struct ptx_lower *l, LLVMValueRef v) { return ptx_bf16_
 static LLVMValueRef compute_add(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
     bool subtract = aw_str_is(in->mnemonic, "sub");
+    LLVMValueRef fused = ptx_fuse_sum(l, in, type, v);
+    if (fused)
+        return fused;
     if (type == PTX_BF16) {
         LLVMValueRef b = wide(l, v[1]);
         return VIA_F32(l, b_fadd(l, wide(l, v[0]), subtract ? b_fneg(l, b) : b));
     }
-    LLVMValueRef fused = ptx_fuse_sum(l, in, v);
-    if (fused)
-        return fused;
     if (ptx_round_of(in) == PTX_RN)
         return subtract ? b_fsub(l, v[0], v[1]) : b_fadd(l, v[0], v[1]);
     return ptx_round_add(l, ptx_round_of(in), v[0], subtract ? b_fneg(l, v[1]) : v[1]);
@@ -101,9 +102,9 @@ bool ptx_lower_add_float(struct ptx_lower *l, const struct ptx_instr *in) { retu
 
 static LLVMValueRef compute_mul(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v)
 {
+    ptx_fuse_product(l, in, v);
     if (type == PTX_BF16)
         return VIA_F32(l, b_fmul(l, wide(l, v[0]), wide(l, v[1])));
-    ptx_fuse_product(l, in, v);
     if (ptx_round_of(in) == PTX_RN)
         return b_fmul(l, v[0], v[1]);
     return ptx_round_mul(l, ptx_round_of(in), v[0], v[1]);

@@ -47,6 +47,7 @@ struct ptx_lower {
     LLVMValueRef *regs;           /* n_regs allocas */
     LLVMTypeRef *reg_types;
     struct ptx_fusible *products; /* of each register (fuse.c) */
+    unsigned half;                /* of a pair of floats, which one is at hand (float.c) */
     LLVMValueRef carry;           /* the condition code register: alloca of i1; NULL until used */
     LLVMValueRef ret_alloca;      /* formal result; NULL when none */
     LLVMValueRef stack, stack_top; /* alloca's memory and how many bytes of it are taken (allocas); NULL until used */
@@ -127,7 +128,7 @@ bool ptx_fuse_find(struct ptx_lower *l, const struct ptx_func *f);
 /* An instruction that multiplies two values, which its sum may take. */
 void ptx_fuse_product(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef *factors);
 /* The sum or difference of an instruction's operands `v`, fused with the product that one of them is; NULL: none is one. */
-LLVMValueRef ptx_fuse_sum(struct ptx_lower *l, const struct ptx_instr *in, LLVMValueRef *v);
+LLVMValueRef ptx_fuse_sum(struct ptx_lower *l, const struct ptx_instr *in, enum ptx_type type, LLVMValueRef *v);
 
 /* True when the current block still lacks a terminator. */
 bool ptx_block_open(struct ptx_lower *l);

@@ -357,9 +357,9 @@ LLVMValueRef ptx_fma_f16(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LL
 {
     if (l->target->features & PTX_TARGET_NATIVE_F16)
         return b_fma(l, a, b, c);
-    /* The product is exact, and where the sum is not, it is nowhere near a tie of f16's. */
-    LLVMValueRef p = b_fmul(l, b_fpext(l, a, l->f64), b_fpext(l, b, l->f64));
-    return b_fptrunc(l, ptx_round_f64_f32_odd(l, b_fadd(l, p, b_fpext(l, c, l->f64))), l->f16);
+    /* The product is exact in f32, and nothing on the way is subnormal there. */
+    LLVMValueRef p = b_fmul(l, b_fpext(l, a, l->f32), b_fpext(l, b, l->f32));
+    return b_fptrunc(l, ptx_round_sum_odd(l, p, b_fpext(l, c, l->f32)), l->f16);
 }
 
 LLVMValueRef ptx_fma_bf16(struct ptx_lower *l, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
