@@ -219,8 +219,11 @@ static cufftResult shape_check(struct aw_fft_shape *shape, int rank, const ll *n
     return CUFFT_SUCCESS;
 }
 
-/* Takes `draft` (its types are set, its sizes checked here) as the plan's shape; NULL for the plan: a check alone.  No work area
-   is needed. */
+/* No transform needs a work area, but one has a size: programs allocate what they are told, and some take the NULL that
+ * cudaMalloc gives for no bytes for memory, as NVIDIA's plans of several dimensions all want some. */
+enum { WORK_AREA = 16 };
+
+/* Takes `draft` (its types are set, its sizes checked here) as the plan's shape; NULL for the plan: a check alone. */
 static cufftResult make(cufftHandle handle, struct aw_fft_shape *draft, int rank, const ll *n, struct told in, struct told out,
                         ll batch, size_t *ret_size)
 {
@@ -240,7 +243,7 @@ static cufftResult make(cufftHandle handle, struct aw_fft_shape *draft, int rank
     *shape = *draft;
     shape->refs = 1;
     plan->shape = shape;
-    *ret_size = 0;
+    *ret_size = WORK_AREA;
     return CUFFT_SUCCESS;
 }
 
@@ -299,7 +302,7 @@ static cufftResult plan_many(cufftHandle *ret_handle, int rank, int *n, int *ine
     return result;
 }
 
-/* The size of a work area, for a plan that needs not be there: the same checks, and none. */
+/* The size of a work area, for a plan that needs not be there: the same checks. */
 static cufftResult estimate(int rank, int *n, int *inembed, int istride, int idist, int *onembed, int ostride, int odist,
                             cufftType type, int batch, size_t *ret_size)
 {
@@ -311,7 +314,7 @@ static cufftResult estimate(int rank, int *n, int *inembed, int istride, int idi
         result = shape_check(&draft, rank, n ? sizes : NULL, &(struct told){ inembed ? in : NULL, istride, idist },
                              &(struct told){ onembed ? out : NULL, ostride, odist }, batch);
     if (result == CUFFT_SUCCESS)
-        *ret_size = 0;
+        *ret_size = WORK_AREA;
     return result;
 }
 
@@ -373,7 +376,7 @@ cufftResult awcufft_cufftXtGetSizeMany(cufftHandle plan, int rank, ll *n, ll *in
         result = shape_check(&draft, rank, n, &(struct told){ inembed, istride, idist },
                              &(struct told){ onembed, ostride, odist }, batch);
     if (result == CUFFT_SUCCESS)
-        *workSize = 0;
+        *workSize = WORK_AREA;
     return result;
 }
 
@@ -395,7 +398,7 @@ cufftResult awcufft_cufftGetSize(cufftHandle handle, size_t *workSize)
         return CUFFT_INVALID_PLAN;
     if (!workSize)
         return CUFFT_INVALID_VALUE;
-    *workSize = 0;
+    *workSize = WORK_AREA;
     return CUFFT_SUCCESS;
 }
 

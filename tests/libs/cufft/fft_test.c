@@ -287,7 +287,7 @@ static void one(const struct problem *p)
     if (!status)
         status = (int)cufftXtMakePlanMany(plan, p->rank, (ll *)p->n, basic ? NULL : in.embed, in.stride, in.dist, p->in,
                                           basic ? NULL : out.embed, out.stride, out.dist, p->out, p->batch, &work, exec);
-    if (check(status == 0 && work == 0, "%s: plan %d, work %zu", text(p), status, work)) {
+    if (check(status == 0 && work > 0, "%s: plan %d, work %zu", text(p), status, work)) {
         void *to = p->in_place ? in.device : out.device, *got = malloc(out_size), *kept = malloc(in_size);
         status = cufftXtExec(plan, in.device, to, p->sign);
         check(status == 0, "%s: status %d", text(p), status);
@@ -407,7 +407,7 @@ static void classic(void)
     SAYS(CUFFT_INVALID_PLAN, cufftSetStream(-1, NULL));
     SAYS(CUFFT_SUCCESS, cufftEstimateMany(2, n, NULL, 1, 0, NULL, 1, 0, CUFFT_Z2Z, 3, &size));
     SAYS(CUFFT_INVALID_SIZE, cufftEstimate1d(-3, CUFFT_Z2Z, 3, &size));
-    check(size == 0, "work area of %zu", size);
+    check(size > 0, "work area of %zu", size);
     check(cufftCreate(&plan) == 0 && cufftExecC2C(plan, a, b, 1) == CUFFT_INVALID_PLAN, "not made");
     SAYS(CUFFT_SUCCESS, cufftSetAutoAllocation(plan, 0));
     SAYS(CUFFT_SUCCESS, cufftGetSize2d(plan, 4, 6, CUFFT_D2Z, &size));
