@@ -2,9 +2,70 @@
  * alone. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "common/driver.h"
 #include "layers.h"
+
+/* ---- Large norms whose statistics are per channel: some channels each, on the device's threads. */
+
+enum { MAX_VIEWS = AW_DNN_NORM_FORWARD_VIEWS, THREAD_PARTS = 2, WORTH = 1 << 16 /* elements */ };
+
+struct parts {
+    int (*norm)(const struct aw_dnn_norm *op, const struct aw_dnn_view *v);
+    const struct aw_dnn_norm *op;
+    const struct aw_dnn_view *v;
+    int n_views;
+    unsigned scalars; /* views that have one element for all, bits */
+    int64_t channels;
+    uint32_t n;
+    _Atomic bool failed;
+};
+
+/* Has every tensor all channels, so that nothing is summed over them? */
+static bool by_channels(const struct parts *p)
+{
+    if (p->op->stats.n < 2 || p->op->stats.dim[1] != p->channels)
+        return false;
+    for (int i = 0; i < p->n_views; i++) {
+        const struct aw_dnn_shape *s = &p->v[i].s;
+        if (p->v[i].at && !(p->scalars >> i & 1) &&
+            (s->n < 2 || s->dim[1] != p->channels || aw_dnn_type_bits(s->type) % 8))
+            return false;
+    }
+    return true;
+}
+
+static void run_part(void *user, uint32_t part)
+{
+    struct parts *p = user;
+    struct aw_dnn_norm op = *p->op;
+    struct aw_dnn_view v[MAX_VIEWS];
+    int64_t begin = p->channels * part / p->n, end = p->channels * (part + 1) / p->n;
+    op.stats.dim[1] = end - begin;
+    for (int i = 0; i < p->n_views; i++) {
+        v[i] = p->v[i];
+        if (!v[i].at || (p->scalars >> i & 1))
+            continue;
+        v[i].s.dim[1] = end - begin;
+        v[i].at = (char *)v[i].at + begin * v[i].s.stride[1] * (aw_dnn_type_bits(v[i].s.type) / 8);
+    }
+    if (p->norm(&op, v))
+        atomic_store_explicit(&p->failed, true, memory_order_relaxed);
+}
+
+static int spread(struct parts *p)
+{
+    const struct aw_dnn_shape *x = &p->v[1].s;
+    int64_t most = (int64_t)aw_abi_spread_threads() * THREAD_PARTS;
+    p->channels = x->n < 2 ? 1 : x->dim[1];
+    p->n = (uint32_t)(most < p->channels ? most : p->channels);
+    if (p->n < 2 || aw_dnn_count(x) < WORTH || !by_channels(p))
+        return p->norm(p->op, p->v);
+    aw_abi_spread(p->n, run_part, p);
+    return atomic_load_explicit(&p->failed, memory_order_relaxed);
+}
 
 /* A scalar's tensor, or what was given in its place. */
 static double scalar(const struct aw_dnn_view *v, double otherwise)
@@ -110,9 +171,8 @@ static void apply(const struct aw_dnn_norm *op, const struct aw_dnn_view *v, con
     } while (aw_dnn_walk_next(&w));
 }
 
-int aw_dnn_norm_forward(const void *params, const struct aw_dnn_view *v)
+static int norm_forward(const struct aw_dnn_norm *op, const struct aw_dnn_view *v)
 {
-    const struct aw_dnn_norm *op = params;
     struct aw_dnn_view mean = sums_make(&op->stats), inv = sums_make(&op->stats);
     int64_t n = aw_dnn_count(&op->stats), each = n ? aw_dnn_count(&v[1].s) / n : 1;
     double epsilon = scalar(&v[6], op->epsilon), factor = scalar(&v[7], op->factor), *d = inv.at;
@@ -137,6 +197,12 @@ int aw_dnn_norm_forward(const void *params, const struct aw_dnn_view *v)
     free(mean.at);
     free(inv.at);
     return !good;
+}
+
+int aw_dnn_norm_forward(const void *params, const struct aw_dnn_view *v)
+{
+    return spread(&(struct parts){ .norm = norm_forward, .op = params, .v = v, .n_views = AW_DNN_NORM_FORWARD_VIEWS,
+                                   .scalars = 1u << 6 | 1u << 7 }); /* epsilon, factor */
 }
 
 /* ---- Gradients */
@@ -205,9 +271,8 @@ static void through_relu(const struct aw_dnn_view *dy, const struct aw_dnn_view 
     aw_dnn_pointwise(&op, views);
 }
 
-int aw_dnn_norm_backward(const void *params, const struct aw_dnn_view *v)
+static int norm_backward(const struct aw_dnn_norm *op, const struct aw_dnn_view *v)
 {
-    const struct aw_dnn_norm *op = params;
     const struct aw_dnn_shape *param = v[5].at ? &v[5].s : v[6].at ? &v[6].s : &op->stats;
     struct gradient g = { .x = &v[1], .dy = &v[2], .scale = &v[5] };
     struct aw_dnn_view through = { 0 };
@@ -254,6 +319,12 @@ int aw_dnn_norm_backward(const void *params, const struct aw_dnn_view *v)
     free(g.dbias.at);
     free(through.at);
     return !good;
+}
+
+int aw_dnn_norm_backward(const void *params, const struct aw_dnn_view *v)
+{
+    return spread(&(struct parts){ .norm = norm_backward, .op = params, .v = v, .n_views = AW_DNN_NORM_BACKWARD_VIEWS,
+                                   .scalars = 1u << 8 }); /* epsilon */
 }
 
 /* ---- Norms of which the sums come from another node's end */

@@ -454,7 +454,7 @@ static long stat_of(const int dim[4], int spatial, long i)
     return spatial ? i / rest % dim[1] : i % (rest * dim[1]);
 }
 
-static const int norm_dim[] = { 4, 3, 2, 5 };
+static int norm_dim[] = { 4, 3, 2, 5 };
 enum { NORM_TENSORS = 14 };
 
 /* A layer of one kind, the tensors that it works on, and what is known of its input: n means, variances and sums of gradients. */
@@ -625,6 +625,10 @@ int main(int argc, char **argv)
     batch_norm(0, CUDNN_DATA_FLOAT, CHANNELS_LAST, 0);
     batch_norm(1, CUDNN_DATA_HALF, CHANNELS_LAST, 1);
     batch_norm(0, CUDNN_DATA_DOUBLE, GAPS, 1);
+    norm_dim[0] = 2200; /* as many as are worth several threads */
+    batch_norm(1, CUDNN_DATA_FLOAT, ROWS, 1);
+    batch_norm(0, CUDNN_DATA_DOUBLE, GAPS, 0);
+    batch_norm(1, CUDNN_DATA_FLOAT, CHANNELS_LAST, 0);
     cudaFree(room);
     check(cudnnDestroy(handle) == 0, "destroy");
     return done();
