@@ -80,7 +80,7 @@ static void check_told_before_seen()
         dup2(ends[1], STDERR_FILENO);
         CHECK(cudaGetDeviceProperties(&prop, 0));
         store_to<<<1, 64>>>((int *)(uintptr_t)0x40, 40);
-        for (cudaError_t seen = cudaSuccess; seen == cudaSuccess || seen == cudaErrorNotReady;)
+        for (cudaError_t seen = cudaGetLastError(); seen == cudaSuccess || seen == cudaErrorNotReady;)
             seen = cudaStreamQuery(nullptr);
         _exit(std::strstr(prop.name, "host device") ? 1 : 0);
     }
