@@ -65,13 +65,6 @@ int aw_dnn_transpose(const void *params, const struct aw_dnn_view *v)
     return 0;
 }
 
-/* The view that begins `offset` elements later. */
-static struct aw_dnn_view later(struct aw_dnn_view v, int64_t offset)
-{
-    v.at = (char *)v.at + offset * (aw_dnn_type_bits(v.s.type) / 8);
-    return v;
-}
-
 int aw_dnn_slice(const void *params, const struct aw_dnn_view *v)
 {
     const struct aw_dnn_move *m = params;
@@ -82,7 +75,7 @@ int aw_dnn_slice(const void *params, const struct aw_dnn_view *v)
         x.s.dim[i] = v[0].s.dim[i];
         x.s.stride[i] *= m->step[i];
     }
-    x = later(x, offset);
+    x = aw_dnn_later(x, offset);
     aw_dnn_blend(1, &x, 0, &v[0]);
     return 0;
 }
@@ -92,8 +85,7 @@ int aw_dnn_concat(const void *params, const struct aw_dnn_view *v)
     const struct aw_dnn_move *m = params;
     int64_t at = 0;
     for (int i = 1; i <= m->n; i++) {
-        struct aw_dnn_view y = later(v[0], at * v[0].s.stride[m->axis]);
-        y.s.dim[m->axis] = v[i].s.dim[m->axis];
+        struct aw_dnn_view y = aw_dnn_part(v[0], m->axis, at, v[i].s.dim[m->axis]);
         at += v[i].s.dim[m->axis];
         if (y.at != v[i].at) /* one input may be its part of the output already */
             aw_dnn_blend(1, &v[i], 0, &y);

@@ -45,11 +45,8 @@ static void run_part(void *user, uint32_t part)
     int64_t begin = p->channels * part / p->n, end = p->channels * (part + 1) / p->n;
     op.stats.dim[1] = end - begin;
     for (int i = 0; i < p->n_views; i++) {
-        v[i] = p->v[i];
-        if (!v[i].at || (p->scalars >> i & 1))
-            continue;
-        v[i].s.dim[1] = end - begin;
-        v[i].at = (char *)v[i].at + begin * v[i].s.stride[1] * (aw_dnn_type_bits(v[i].s.type) / 8);
+        bool whole = !p->v[i].at || p->scalars >> i & 1;
+        v[i] = whole ? p->v[i] : aw_dnn_part(p->v[i], 1, begin, end - begin);
     }
     if (p->norm(&op, v))
         atomic_store_explicit(&p->failed, true, memory_order_relaxed);

@@ -290,11 +290,7 @@ static void run_part(void *user, uint32_t part)
     const struct aw_dnn_view *const views[] = { &v[0], &v[1], &v[2] };
     int64_t begin = part_begin(p, part), end = part_begin(p, part + 1);
     for (int i = 0; i < 3; i++) {
-        v[i] = p->views[i];
-        if (p->cut[i] < 0)
-            continue;
-        v[i].s.dim[p->cut[i]] = end - begin;
-        v[i].at = (float *)v[i].at + begin * v[i].s.stride[p->cut[i]];
+        v[i] = p->cut[i] < 0 ? p->views[i] : aw_dnn_part(p->views[i], p->cut[i], begin, end - begin);
     }
     if (p->sums && part)
         v[1].at = p->sums + (part - 1) * aw_dnn_count(&v[1].s);
@@ -343,14 +339,13 @@ static bool cut(struct parts *p, uint32_t threads)
     return batch;
 }
 
-static bool add_up(const struct parts *p)
+static void add_up(const struct parts *p)
 {
     int64_t n = aw_dnn_count(&p->views[1].s);
     float *to = p->views[1].at;
     for (uint32_t part = 1; part < p->n; part++)
         for (int64_t i = 0; i < n; i++)
             to[i] += p->sums[(part - 1) * n + i];
-    return true;
 }
 
 /* False: it is not cut, or failed. */
@@ -363,7 +358,9 @@ static bool convolve_parts(struct parts *p)
     if (sums && !(p->sums = aw_dnn_take((p->n - 1) * aw_dnn_bytes(&p->views[1].s))))
         return false;
     aw_abi_spread(p->n, run_part, p);
-    bool good = !atomic_load_explicit(&p->failed, memory_order_relaxed) && (!sums || add_up(p));
+    bool good = !atomic_load_explicit(&p->failed, memory_order_relaxed);
+    if (good && sums)
+        add_up(p);
     aw_dnn_give(p->sums);
     return good;
 }

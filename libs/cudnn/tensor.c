@@ -67,6 +67,18 @@ size_t aw_dnn_bytes(const struct aw_dnn_shape *s)
     return ((size_t)aw_dnn_extent(s) * aw_dnn_type_bits(s->type) + 7) / 8;
 }
 
+struct aw_dnn_view aw_dnn_later(struct aw_dnn_view v, int64_t offset)
+{
+    v.at = (char *)v.at + offset * (aw_dnn_type_bits(v.s.type) / 8);
+    return v;
+}
+
+struct aw_dnn_view aw_dnn_part(struct aw_dnn_view v, int dimension, int64_t begin, int64_t count)
+{
+    v.s.dim[dimension] = count;
+    return aw_dnn_later(v, begin * v.s.stride[dimension]);
+}
+
 bool aw_dnn_packed(const struct aw_dnn_shape *s)
 {
     int64_t step = 1, count = aw_dnn_count(s);

@@ -34,6 +34,9 @@ int64_t aw_dnn_count(const struct aw_dnn_shape *s);
 /* Elements from the first to the last, gaps included; 0: there are none. */
 int64_t aw_dnn_extent(const struct aw_dnn_shape *s);
 size_t aw_dnn_bytes(const struct aw_dnn_shape *s);
+/* The view that begins `offset` elements later, of a type of whole bytes; and of `count` of a dimension's from `begin` on. */
+struct aw_dnn_view aw_dnn_later(struct aw_dnn_view v, int64_t offset);
+struct aw_dnn_view aw_dnn_part(struct aw_dnn_view v, int dimension, int64_t begin, int64_t count);
 /* Are the elements one run without gaps and each in a place of its own, in whatever order? */
 bool aw_dnn_packed(const struct aw_dnn_shape *s);
 /* Strides of a tensor without gaps, last dimension innermost. */
