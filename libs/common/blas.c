@@ -125,17 +125,15 @@ static void gemm_run(struct gemm *g)
 {
     uint32_t threads = set_threads ? aw_abi_spread_threads() : 0;
     g->by_rows = *g->m > *g->n;
-    g->parts = gemm_parts(g, threads);
-    if (threads < 2) {
-        g->fn(g->ta, g->tb, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb, g->beta, g->c, g->ldc);
-        return;
-    }
-    threads_hold();
+    g->parts = threads < 2 ? 1 : gemm_parts(g, threads);
+    if (threads >= 2)
+        threads_hold();
     if (g->parts == 1)
-        g->fn(g->ta, g->tb, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb, g->beta, g->c, g->ldc);
+        gemm_part(g, 0);
     else
         aw_abi_spread(g->parts, gemm_part, g);
-    threads_release();
+    if (threads >= 2)
+        threads_release();
 }
 
 /* BLAS does not look at A and B where alpha is 0.  OpenBLAS (0.3.21 at least) multiplies small real matrices all the same, so
