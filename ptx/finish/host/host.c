@@ -463,10 +463,10 @@ int ptx_run_clean_up(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
     const char *passes = clean_up;
-    if (is_crowded(h->out))
-        passes = clean_up_crowded;
     if (h->pipeline.tangled)
         passes = count_instructions(h->out) > MANY_IN_TANGLES ? clean_up_large_tangled : clean_up_tangled;
+    else if (is_crowded(h->out))
+        passes = clean_up_crowded;
     return ptx_passes_run(h->out, h->tm, passes, h->diags);
 }
 
