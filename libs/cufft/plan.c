@@ -219,8 +219,8 @@ static cufftResult shape_check(struct aw_fft_shape *shape, int rank, const ll *n
     return CUFFT_SUCCESS;
 }
 
-/* No transform needs a work area, but one has a size: programs allocate what they are told, and some take the NULL that
- * cudaMalloc gives for no bytes for memory, as NVIDIA's plans of several dimensions all want some. */
+/* No transform needs a work area, but one has a size: programs allocate what they are told, and some (BART) take the
+ * NULL that cudaMalloc gives for no bytes for memory. */
 enum { WORK_AREA = 16 };
 
 /* Takes `draft` (its types are set, its sizes checked here) as the plan's shape; NULL for the plan: a check alone. */
