@@ -184,6 +184,10 @@ static bool card_read(const struct aw_nvml_place *place, enum aw_nvml_reading wh
         [AW_NVML_MEMORY_USED] = { "mem_info_vram_used", false }, [AW_NVML_BUSY] = { "gpu_busy_percent", false },
         [AW_NVML_MEMORY_BUSY] = { "mem_busy_percent", false }, [AW_NVML_PCI_DEVICE] = { "device", false },
         [AW_NVML_PCI_SUBSYSTEM] = { "subsystem_device", false },
+        [AW_NVML_LINK_RATE] = { "current_link_speed", false },
+        [AW_NVML_LINK_RATE_MAX] = { "max_link_speed", false },
+        [AW_NVML_LINK_WIDTH] = { "current_link_width", false },
+        [AW_NVML_LINK_WIDTH_MAX] = { "max_link_width", false },
     };
     char dir[PATH_MAX], path[PATH_MAX + 64];
     uint64_t vendor;

@@ -28,6 +28,10 @@ enum aw_nvml_reading {
     AW_NVML_MEMORY_BUSY,
     AW_NVML_PCI_DEVICE,  /* device << 16 | vendor, as PCI has them */
     AW_NVML_PCI_SUBSYSTEM,
+    AW_NVML_LINK_RATE, /* of a PCI Express lane now: GT/s, cut off (2 is 2.5) */
+    AW_NVML_LINK_RATE_MAX,
+    AW_NVML_LINK_WIDTH, /* lanes, now */
+    AW_NVML_LINK_WIDTH_MAX,
 };
 
 bool aw_nvml_read(const struct aw_nvml_place *place, enum aw_nvml_reading what, uint64_t *ret_value);

@@ -63,6 +63,23 @@ typedef struct { unsigned gpu, memory; } nvmlUtilization_t; /* per cent */
 /* degrees Celsius */
 typedef struct { unsigned version; nvmlTemperatureSensors_t sensorType; int temperature; } nvmlTemperature_t;
 
+/* One of nvmlDeviceGetFieldValues' questions, and its answer. */
+typedef struct {
+    unsigned fieldId;
+    unsigned scopeId;
+    long long timestamp;   /* us since 1970 */
+    long long latencyUsec; /* how long reading took */
+    int valueType;         /* which member of `value` */
+    nvmlReturn_t nvmlReturn;
+    union {
+        double dVal;
+        unsigned uiVal;
+        unsigned long long ullVal;
+    } value;
+} nvmlFieldValue_t;
+enum { NVML_VALUE_TYPE_UNSIGNED_INT = 1 };
+enum { NVML_FI_DEV_NVLINK_LINK_COUNT = 91, NVML_FI_DEV_POWER_AVERAGE = 185, NVML_FI_DEV_POWER_INSTANT = 186 };
+
 /* `version`: its size | its number << 24, here 2 and 3.  The first form has no version, and ends with the state. */
 typedef struct {
     unsigned version;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/driver.h"
 #include "device.h"
@@ -134,6 +135,111 @@ nvmlReturn_t awnvml_nvmlDeviceGetUtilizationRates(nvmlDevice_t device, nvmlUtili
         return result;
     reading_give(device, AW_NVML_MEMORY_BUSY, 1, &memory); /* 0 where it is not known: there is one answer for both */
     *utilization = (nvmlUtilization_t){ .gpu = busy, .memory = memory };
+    return NVML_SUCCESS;
+}
+
+/* ---- The link to the machine's memory. */
+
+/* GT/s of each generation of PCI Express from the first on, cut off as readings are; NVML numbers speeds as it does
+ * generations. */
+static const unsigned link_rates[] = { 2, 5, 8, 16, 32, 64 };
+enum { LINK_RATES = sizeof link_rates / sizeof link_rates[0], HOST_LINK_WIDTH = 16 };
+
+/* The host device's memory is the machine's, without a link between: programs that weigh copies by it are told `of_host`. */
+static nvmlReturn_t link_read(nvmlDevice_t device, enum aw_nvml_reading what, unsigned of_host, unsigned *ret_value)
+{
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result != NVML_SUCCESS || !ret_value || !device->info.host)
+        return result != NVML_SUCCESS ? result : reading_give(device, what, 1, ret_value);
+    *ret_value = of_host;
+    return NVML_SUCCESS;
+}
+
+static nvmlReturn_t link_generation(nvmlDevice_t device, enum aw_nvml_reading what, unsigned *ret_generation)
+{
+    unsigned rate, i = 0;
+    nvmlReturn_t result = link_read(device, what, link_rates[LINK_RATES - 1], ret_generation ? &rate : NULL);
+    if (result != NVML_SUCCESS)
+        return result;
+    while (i < LINK_RATES && link_rates[i] != rate)
+        i++;
+    if (i == LINK_RATES)
+        return NVML_ERROR_NOT_SUPPORTED;
+    *ret_generation = i + 1;
+    return NVML_SUCCESS;
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device, unsigned *generation)
+{
+    return link_generation(device, AW_NVML_LINK_RATE, generation);
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetMaxPcieLinkGeneration(nvmlDevice_t device, unsigned *generation)
+{
+    return link_generation(device, AW_NVML_LINK_RATE_MAX, generation);
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t device, unsigned *lanes)
+{
+    return link_read(device, AW_NVML_LINK_WIDTH, HOST_LINK_WIDTH, lanes);
+}
+
+nvmlReturn_t awnvml_nvmlDeviceGetMaxPcieLinkWidth(nvmlDevice_t device, unsigned *lanes)
+{
+    return link_read(device, AW_NVML_LINK_WIDTH_MAX, HOST_LINK_WIDTH, lanes);
+}
+
+/* In Mbit/s a lane. */
+nvmlReturn_t awnvml_nvmlDeviceGetPcieSpeed(nvmlDevice_t device, unsigned *speed)
+{
+    enum { FIRST_MBITS = 2500 };
+    unsigned generation;
+    nvmlReturn_t result = link_generation(device, AW_NVML_LINK_RATE, speed ? &generation : NULL);
+    if (result == NVML_SUCCESS)
+        *speed = generation == 1 ? FIRST_MBITS : link_rates[generation - 1] * 1000;
+    return result;
+}
+
+/* ---- Fields: numbers of any kind by their identifiers. */
+
+static nvmlReturn_t field_read(nvmlDevice_t device, unsigned id, unsigned *ret_value)
+{
+    switch (id) {
+    case NVML_FI_DEV_NVLINK_LINK_COUNT:
+        *ret_value = 0;
+        return NVML_SUCCESS;
+    case NVML_FI_DEV_POWER_AVERAGE:
+    case NVML_FI_DEV_POWER_INSTANT:
+        return awnvml_nvmlDeviceGetPowerUsage(device, ret_value);
+    default:
+        return NVML_ERROR_NOT_SUPPORTED;
+    }
+}
+
+static long long now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return t.tv_sec * 1000000ll + t.tv_nsec / 1000;
+}
+
+/* Each has a result of its own; that of the function is about its arguments. */
+nvmlReturn_t awnvml_nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
+{
+    nvmlReturn_t result = aw_nvml_check(device);
+    if (result != NVML_SUCCESS)
+        return result;
+    if (count < 1 || !values)
+        return NVML_ERROR_INVALID_ARGUMENT;
+    for (nvmlFieldValue_t *v = values; v < values + count; v++) {
+        unsigned value = 0;
+        long long begin = now_us();
+        v->nvmlReturn = field_read(device, v->fieldId, &value);
+        v->timestamp = now_us();
+        v->latencyUsec = v->timestamp - begin;
+        v->valueType = NVML_VALUE_TYPE_UNSIGNED_INT;
+        v->value.ullVal = value;
+    }
     return NVML_SUCCESS;
 }
 

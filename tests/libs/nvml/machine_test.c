@@ -74,6 +74,8 @@ static void sensors(void)
     CHECK(reading(pci, AW_NVML_MEMORY_USED) == 1234567168);
     CHECK(reading(pci, AW_NVML_BUSY) == 37);
     CHECK(reading(pci, AW_NVML_PCI_DEVICE) == 0x73bf1002);
+    CHECK(reading(pci, AW_NVML_LINK_RATE) == 2 && reading(pci, AW_NVML_LINK_RATE_MAX) == 16);
+    CHECK(reading(pci, AW_NVML_LINK_WIDTH) == 8 && reading(pci, AW_NVML_LINK_WIDTH_MAX) == 16);
     CHECK(reading(pci, AW_NVML_MEMORY_BUSY) == UINT64_MAX);
     CHECK(reading("0000:04:00.0", AW_NVML_POWER) == 9000000); /* no average: what is drawn now */
     CHECK(reading("0000:09:00.0", AW_NVML_TEMPERATURE) == UINT64_MAX);
@@ -129,6 +131,10 @@ static void fill(void)
     put(CARD "mem_info_vram_total", "17163091968\n");
     put(CARD "mem_info_vram_used", "1234567168\n");
     put(CARD "gpu_busy_percent", "37\n");
+    put(CARD "current_link_speed", "2.5 GT/s PCIe\n");
+    put(CARD "max_link_speed", "16.0 GT/s PCIe\n");
+    put(CARD "current_link_width", "8\n");
+    put(CARD "max_link_width", "16\n");
     put(CARD "device", "0x73bf\n");
     put(CARD "vendor", "0x1002\n");
     put(CARD "numa_node", "0\n");

@@ -9,6 +9,7 @@ import sys
 
 ASK = '''
 import ctypes
+import sys
 from ctypes import byref, c_char_p, c_int, c_uint, c_ulonglong, c_void_p, create_string_buffer
 nvml, cuda = ctypes.CDLL('libnvidia-ml.so.1'), ctypes.CDLL('libcuda.so.1')
 n, h, text, index = c_uint(), c_void_p(), create_string_buffer(128), c_uint(9)
@@ -57,6 +58,15 @@ if n.value > 1:
     assert nvml.nvmlDeviceGetHandleByIndex_v2(1, byref(other)) == 0
     assert nvml.nvmlDeviceGetP2PStatus(h, other, 0, byref(p2p)) == 0 and p2p.value == 0, 'the host device reaches itself'
     assert nvml.nvmlDeviceGetP2PStatus(h, other, 2, byref(p2p)) == 0 and p2p.value == 5
+for f, value in ((nvml.nvmlDeviceGetMaxPcieLinkGeneration, 6), (nvml.nvmlDeviceGetCurrPcieLinkWidth, 16),
+                 (nvml.nvmlDeviceGetPcieSpeed, 64000)):
+    assert f(h, None) == 2 and f(c_void_p(8), byref(index)) == 2
+    status = f(h, byref(index))
+    assert (status, index.value) == (0, value) if sys.argv[1] == 'host' else status in (0, 3), f
+fields = (ctypes.c_int64 * 10)(91, 0, 0, 0, -1, 1)
+assert nvml.nvmlDeviceGetFieldValues(h, 2, fields) == 0 and nvml.nvmlDeviceGetFieldValues(h, 1, None) == 2
+assert fields[3] == 1 and fields[4] == 0 and fields[1] > 0, 'NVLinks: an unsigned number, success, 0'
+assert fields[8] >> 32 == 3, 'a field that no device here has'
 assert nvml.nvmlDeviceGetNvLinkRemoteDeviceType(h, 0, byref(link)) == 3
 assert nvml.nvmlDeviceGetNvLinkState(h, 99, byref(link)) == 2
 fabric = (ctypes.c_ubyte * 40)(36, 0, 0, 2, *[255] * 36)
@@ -100,11 +110,11 @@ def main():
         if not condition:
             bad.append('%s: %s' % (what, seen))
 
-    code, out, err = run(anywarp, device, sys.executable, '-c', ASK)
+    code, out, err = run(anywarp, device, sys.executable, '-c', ASK, device)
     want('ctypes', code == 0 and out.startswith('PASS '), code, out, err)
     uuid = out.split()[-1] if out else ''
     if device == 'host':
-        code, out, err = run(anywarp, device, sys.executable, '-c', ASK, devices=2)
+        code, out, err = run(anywarp, device, sys.executable, '-c', ASK, device, devices=2)
         want('two devices', code == 0 and out.startswith('PASS '), code, out, err)
     code, out, err = run(anywarp, device, 'nvidia-smi', '-L')
     want('-L', code == 0 and re.fullmatch(r'GPU 0: .+ \(UUID: %s\)\n' % uuid, out), out, err)
