@@ -228,6 +228,48 @@ CUresult awcu_cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx greenCtx, un
     return cu_result(status);
 }
 
+/* ---- Events of all streams of a context. */
+
+/* A context, a green one's handle among them, and the event. */
+static enum aw_status ctx_and_event(const void *hctx, CUevent hevent, struct aw_ctx **ret_ctx, struct aw_cevent **ret_event)
+{
+    enum aw_status status = cu_context((CUcontext)hctx, false, ret_ctx);
+    *ret_event = status ? NULL : aw_event_from(hevent);
+    return status || *ret_event ? status : AW_ERR_INVALID_HANDLE;
+}
+
+CUresult awcu_cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct aw_ctx *ctx = NULL;
+    struct aw_cevent *event;
+    enum aw_status status = ctx_and_event(hCtx, hEvent, &ctx, &event);
+    return cu_result(status ? status : aw_ctx_record(ctx, aw_green_from(hCtx), event));
+}
+
+CUresult awcu_cuCtxWaitEvent(CUcontext hCtx, CUevent hEvent)
+{
+    struct aw_ctx *ctx = NULL;
+    struct aw_cevent *event;
+    enum aw_status status = ctx_and_event(hCtx, hEvent, &ctx, &event);
+    return cu_result(status ? status : aw_ctx_wait(ctx, aw_green_from(hCtx), event));
+}
+
+CUresult awcu_cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    struct aw_green *green;
+    CUresult result = cu_green(hCtx, &green);
+    return result ? result : awcu_cuCtxRecordEvent((CUcontext)hCtx, hEvent);
+}
+
+CUresult awcu_cuGreenCtxWaitEvent(CUgreenCtx hCtx, CUevent hEvent)
+{
+    struct aw_green *green;
+    CUresult result = cu_green(hCtx, &green);
+    return result ? result : awcu_cuCtxWaitEvent((CUcontext)hCtx, hEvent);
+}
+
+/* ---- What a stream belongs to. */
+
 CUresult awcu_cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx)
 {
     struct aw_ctx *ctx;

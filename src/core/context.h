@@ -41,6 +41,9 @@ struct aw_ctx {
     size_t limits[AW_CTX_LIMITS]; /* by CUlimit, bytes or counts */
     int cache_config, shared_config;
     struct aw_cstream legacy; /* the NULL stream; its `native` is NULL */
+    struct aw_cstream *meeting; /* stream.c's, under its lock: no program's; where aw_ctx_record and aw_ctx_wait bring streams
+                                 * together */
+    bool streams_wait;      /* aw_ctx_wait was called: streams made later wait for `meeting`.  Atomic */
     pthread_mutex_t lock;   /* over refs, flags, activation */
 };
 

@@ -25,9 +25,15 @@ static pthread_key_t thread_key;
 static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
 static _Thread_local struct thread_stream *thread_streams;
 
+/* Held while a stream stops being one, and while all of a context are gone through. */
+static pthread_mutex_t living = PTHREAD_MUTEX_INITIALIZER;
+
 static enum aw_status stream_end(struct aw_cstream *stream)
 {
-    if (!aw_slab_kill(&aw_stream_slab, stream))
+    pthread_mutex_lock(&living);
+    bool mine = aw_slab_kill(&aw_stream_slab, stream);
+    pthread_mutex_unlock(&living);
+    if (!mine)
         return AW_ERR_INVALID_HANDLE;
     aw_capture_forget_stream(stream);
     int status = aw_provider->stream_destroy(stream->native);
@@ -60,6 +66,20 @@ static int native_priority(struct aw_ctx *ctx, int priority)
     return priority > least ? least : priority < greatest ? greatest : priority;
 }
 
+/* `later` goes on when what `earlier` has now is done. */
+static int follow(struct aw_device *device, struct aw_stream *later, struct aw_stream *earlier)
+{
+    struct aw_event *event;
+    int status = aw_provider->event_create(device->native, AW_EVENT_NO_TIMING, &event);
+    if (status)
+        return status;
+    status = aw_provider->event_record(device->native, event, earlier);
+    if (!status)
+        status = aw_provider->stream_wait(device->native, later, event);
+    int ended = aw_provider->event_destroy(event);
+    return status ? status : ended;
+}
+
 static enum aw_status stream_make(struct aw_ctx *ctx, unsigned flags, int priority, bool per_thread,
                                   struct aw_cstream **ret_stream)
 {
@@ -76,6 +96,11 @@ static enum aw_status stream_make(struct aw_ctx *ctx, unsigned flags, int priori
     stream->id = aw_next_id();
     int status = aw_provider->stream_create(ctx->device->native, flags & 1 ? AW_STREAM_NON_BLOCKING : 0,
                                             native_priority(ctx, priority), &stream->native);
+    if (!status && __atomic_load_n(&ctx->streams_wait, __ATOMIC_ACQUIRE)) {
+        status = follow(ctx->device, stream->native, ctx->meeting->native);
+        if (status)
+            (void)aw_provider->stream_destroy(stream->native);
+    }
     if (status) {
         aw_slab_give(&aw_stream_slab, stream);
         return aw_device_note(ctx->device, status);
@@ -357,6 +382,79 @@ enum aw_status aw_event_record_external(struct aw_cevent *event, struct aw_cstre
     return event_record(event, stream, true);
 }
 
+/* ---- All streams of a context. */
+
+struct gathering {
+    struct aw_ctx *ctx;
+    const struct aw_green *green;
+    struct aw_event *event; /* what the streams wait for; NULL: the meeting stream is to wait for them */
+    int status;
+};
+
+static void gather(void *object, void *user)
+{
+    struct aw_cstream *stream = object;
+    struct gathering *g = user;
+    struct aw_device *device = g->ctx->device;
+    if (g->status || stream->ctx != g->ctx || stream == g->ctx->meeting)
+        return;
+    if (g->green && stream->native && !stream->per_thread && aw_stream_green(stream) != g->green)
+        return;
+    g->status = g->event ? aw_provider->stream_wait(device->native, stream->native, g->event)
+                         : follow(device, g->ctx->meeting->native, stream->native);
+}
+
+static enum aw_status meeting_find(struct aw_ctx *ctx)
+{
+    static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&making);
+    enum aw_status status = ctx->meeting ? AW_OK : stream_make(ctx, 1, PRIORITY_LEAST, true, &ctx->meeting);
+    pthread_mutex_unlock(&making);
+    return status;
+}
+
+static enum aw_status gather_all(struct aw_ctx *ctx, const struct aw_green *green, struct aw_event *event)
+{
+    struct gathering g = { .ctx = ctx, .green = green, .event = event };
+    pthread_mutex_lock(&living);
+    gather(&ctx->legacy, &g);
+    aw_slab_each(&aw_stream_slab, gather, &g);
+    pthread_mutex_unlock(&living);
+    return aw_device_note(ctx->device, g.status);
+}
+
+enum aw_status aw_ctx_record(struct aw_ctx *ctx, const struct aw_green *green, struct aw_cevent *event)
+{
+    enum aw_status status;
+    if (event->ctx != ctx)
+        return AW_ERR_INVALID_HANDLE;
+    if (aw_capture_any() && aw_capture_refuse_ctx(ctx, &status))
+        return status;
+    status = meeting_find(ctx);
+    if (!status)
+        status = gather_all(ctx, green, NULL);
+    return status ? status : aw_event_record(event, ctx->meeting);
+}
+
+enum aw_status aw_ctx_wait(struct aw_ctx *ctx, const struct aw_green *green, struct aw_cevent *event)
+{
+    enum aw_status status;
+    if ((aw_capture_any() && aw_capture_refuse_ctx(ctx, &status)) ||
+        (event_marked(event) && aw_capture_refuse_event(event, &status)))
+        return status;
+    if (!__atomic_load_n(&event->recorded, __ATOMIC_ACQUIRE))
+        return AW_OK;
+    status = meeting_find(ctx);
+    if (!status)
+        status = aw_stream_wait(ctx->meeting, event);
+    if (status)
+        return status;
+    __atomic_store_n(&ctx->streams_wait, true, __ATOMIC_RELEASE);
+    return gather_all(ctx, green, event->native);
+}
+
+/* ---- An event's state. */
+
 enum aw_status aw_event_query(struct aw_cevent *event)
 {
     enum aw_status refused;
@@ -410,7 +508,9 @@ static void event_drop(void *object, void *ctx)
 
 static void streams_drop(struct aw_ctx *ctx)
 {
+    ctx->streams_wait = false;
     aw_slab_each(&aw_stream_slab, stream_drop, ctx);
+    ctx->meeting = NULL;
     aw_slab_each(&aw_event_slab, event_drop, ctx);
 }
 

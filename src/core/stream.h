@@ -70,6 +70,12 @@ enum aw_status aw_event_destroy(struct aw_cevent *event);
 enum aw_status aw_event_record(struct aw_cevent *event, struct aw_cstream *stream);
 /* The same; in a capturing stream this makes a node that records the event at each launch. */
 enum aw_status aw_event_record_external(struct aw_cevent *event, struct aw_cstream *stream);
+/* The event stands for all work that the context's streams have now, or with `green` those of that green context and the default
+ * streams.  AW_ERR_INVALID_HANDLE when it belongs to another context; AW_ERR_CAPTURE_UNSUPPORTED when a stream of the context
+ * captures, whose capture is then invalid. */
+enum aw_status aw_ctx_record(struct aw_ctx *ctx, const struct aw_green *green, struct aw_cevent *event);
+/* What those streams are given from now on waits for the event, and so do streams of the context that are made later. */
+enum aw_status aw_ctx_wait(struct aw_ctx *ctx, const struct aw_green *green, struct aw_cevent *event);
 enum aw_status aw_event_query(struct aw_cevent *event); /* AW_OK when never recorded */
 enum aw_status aw_event_sync(struct aw_cevent *event);
 /* Milliseconds.  AW_ERR_INVALID_HANDLE when either was not recorded or has no timing; AW_ERR_NOT_READY. */

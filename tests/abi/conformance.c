@@ -2,6 +2,7 @@
  * It is run over each provider (meson.build), and knows of none: what only some can do is asked for first.  Not what kernels
  * compute: that is tests/apps and tests/matrix.  Exits with 77 where there is no device. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,6 +34,10 @@ CU(cuGreenCtxGetDevResource, CUgreenCtx, CUdevResource *, CUdevResourceType)
 CU(cuGreenCtxGetId, CUgreenCtx, unsigned long long *)
 CU(cuGreenCtxStreamCreate, CUstream *, CUgreenCtx, unsigned, int)
 CU(cuCtxFromGreenCtx, CUcontext *, CUgreenCtx)
+CU(cuCtxRecordEvent, CUcontext, CUevent)
+CU(cuCtxWaitEvent, CUcontext, CUevent)
+CU(cuGreenCtxRecordEvent, CUgreenCtx, CUevent)
+CU(cuGreenCtxWaitEvent, CUgreenCtx, CUevent)
 CU(cuStreamGetGreenCtx, CUstream, CUgreenCtx *)
 CU(cuStreamGetCtx, CUstream, CUcontext *)
 CU(cuStreamGetCtx_v2, CUstream, CUcontext *, CUgreenCtx *)
@@ -435,6 +440,80 @@ static void nap(void *unused)
     usleep(5000);
 }
 
+static void wait_until(void *open)
+{
+    while (!__atomic_load_n((int *)open, __ATOMIC_ACQUIRE))
+        usleep(1000);
+}
+
+static void note_thread(void *thread)
+{
+    *(pthread_t *)thread = pthread_self();
+}
+
+/* Or before cuLaunchHostFunc returns, in the thread that calls it, as the simulator's own HIP does it. */
+static bool host_functions_run_later(void)
+{
+    pthread_t thread;
+    OK(cuLaunchHostFunc(NULL, note_thread, &thread));
+    OK(cuCtxSynchronize());
+    return !pthread_equal(thread, pthread_self());
+}
+
+/* An event of all streams of a context, and all streams that wait for one.  One host function alone waits: those of different
+ * streams may be serialised. */
+static void events_of_contexts(void)
+{
+    CUcontext ctx;
+    CUevent all, one;
+    CUstream held, other, later, capturing;
+    CUgraph graph = NULL;
+    bool asynchronous = host_functions_run_later();
+    int open = !asynchronous;
+    CUdeviceptr d;
+    OK(cuCtxGetCurrent(&ctx));
+    OK(cuMemAlloc_v2(&d, 4));
+    OK(cuEventCreate(&all, CU_EVENT_DISABLE_TIMING));
+    OK(cuEventCreate(&one, CU_EVENT_DISABLE_TIMING));
+    OK(cuStreamCreate(&held, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+    OK(cuCtxWaitEvent(ctx, one)); /* never recorded: no wait */
+    OK(cuLaunchHostFunc(held, wait_until, &open));
+    OK(cuEventRecord(one, held));
+    OK(cuCtxRecordEvent(ctx, all));
+    OK(cuMemsetD32Async(d, 1, 1, other));
+    OK(cuStreamSynchronize(other)); /* what comes after the record waits for nothing */
+    EQUAL(cuEventQuery(all), asynchronous ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+
+    OK(cuCtxWaitEvent(ctx, one));
+    OK(cuStreamCreate(&later, CU_STREAM_NON_BLOCKING));
+    OK(cuMemsetD32Async(d, 2, 1, other));
+    OK(cuMemsetD32Async(d, 3, 1, later));
+    if (asynchronous) {
+        usleep(20000);
+        EQUAL(cuStreamQuery(other), CUDA_ERROR_NOT_READY);
+        EQUAL(cuStreamQuery(later), CUDA_ERROR_NOT_READY);
+    }
+    __atomic_store_n(&open, 1, __ATOMIC_RELEASE);
+    OK(cuEventSynchronize(all));
+    OK(cuStreamSynchronize(other));
+    OK(cuStreamSynchronize(later));
+
+    EQUAL(cuCtxRecordEvent(NULL, all), CUDA_ERROR_INVALID_CONTEXT);
+    EQUAL(cuCtxWaitEvent(ctx, NULL), CUDA_ERROR_INVALID_HANDLE);
+    EQUAL(cuGreenCtxRecordEvent(NULL, all), CUDA_ERROR_INVALID_CONTEXT);
+    OK(cuStreamCreate(&capturing, CU_STREAM_NON_BLOCKING));
+    OK(cuStreamBeginCapture_v2(capturing, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EQUAL(cuCtxRecordEvent(ctx, all), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    EQUAL(cuStreamEndCapture(capturing, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    CUstream made[] = { held, other, later, capturing };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        OK(cuStreamDestroy_v2(made[i]));
+    OK(cuEventDestroy_v2(all));
+    OK(cuEventDestroy_v2(one));
+    OK(cuMemFree_v2(d));
+}
+
 static void events(void)
 {
     CUevent begin, end, untimed;
@@ -553,6 +632,9 @@ static void green_work(CUgreenCtx green, CUcontext primary)
     CUstream stream, plain;
     CUcontext ctx, seen;
     CUgreenCtx of;
+    CUevent event;
+    bool asynchronous = host_functions_run_later();
+    int open = !asynchronous;
     OK(cuMemAlloc_v2(&d, sizeof host));
     EQUAL(cuGreenCtxStreamCreate(&stream, green, 0, 0), CUDA_ERROR_INVALID_VALUE);
     OK(cuGreenCtxStreamCreate(&stream, green, CU_STREAM_NON_BLOCKING, 0));
@@ -584,6 +666,15 @@ static void green_work(CUgreenCtx green, CUcontext primary)
     CHECK(of == green);
     OK(cuStreamGetGreenCtx(NULL, &of));
     CHECK(!of);
+    OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+    OK(cuLaunchHostFunc(stream, wait_until, &open));
+    OK(cuGreenCtxRecordEvent(green, event));
+    EQUAL(cuEventQuery(event), asynchronous ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+    OK(cuGreenCtxWaitEvent(green, event));
+    EQUAL(cuStreamQuery(plain), asynchronous ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS);
+    __atomic_store_n(&open, 1, __ATOMIC_RELEASE);
+    OK(cuStreamSynchronize(plain));
+    OK(cuEventDestroy_v2(event));
     OK(cuStreamDestroy_v2(plain));
     OK(cuStreamDestroy_v2(stream));
     OK(cuMemFree_v2(d));
@@ -647,6 +738,7 @@ int main(void)
         void (*run)(void);
     } parts[] = { { "memory", memory }, { "copies", copies }, { "fills", fills }, { "boxes", boxes }, { "modules", modules },
                   { "launches", launches }, { "managed", managed }, { "streams", streams }, { "events", events },
+                  { "events of contexts", events_of_contexts },
                   { "capture", capture }, { "greens", greens }, { "faults", faults } };
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         int before = failures;
