@@ -54,10 +54,13 @@ static const char *aw_audit_basename(const char *path)
 }
 
 /* Does a name's end from ".so" on say the SONAME's version, or a file's full one (.so.12.9.79)?  CUDA 11's runtime keeps .11.0
- * throughout; its NVRTC has .11.2 from that version on, and .11.0 and .11.1 are others. */
-static bool aw_audit_version(const char *tail, const char *ext)
+ * throughout; its NVRTC has .11.2 from that version on, and .11.0 and .11.1 are others.  cuFile's files have its release
+ * (libcufile.so.1.15.1), its SONAME has not (libcufile.so.0). */
+static bool aw_audit_version(const char *tail, const char *soname, const char *ext)
 {
     int minor, patch;
+    if (!strcmp(soname, "libcufile.so.0") && sscanf(tail, ".so.1.%d.%d", &minor, &patch) == 2)
+        return true;
     if (!strcmp(ext, ".so.11.2") && sscanf(tail, ".so.11.%d.%d", &minor, &patch) == 2)
         return minor >= 2;
     size_t n = !strcmp(ext, ".so.11.0") ? strlen(".so.11") : strlen(ext);
@@ -70,7 +73,7 @@ static bool aw_audit_names(const char *asked, const char *soname)
 {
     const char *ext = strstr(soname, ".so"), *tail = strstr(asked, ".so");
     size_t stem = (size_t)(ext - soname), n = tail ? (size_t)(tail - asked) : 0;
-    if (!tail || !aw_audit_version(tail, ext) || n < stem || memcmp(asked, soname, stem) != 0)
+    if (!tail || !aw_audit_version(tail, soname, ext) || n < stem || memcmp(asked, soname, stem) != 0)
         return false;
     if (n > stem && !aw_quirk_on(AW_QUIRK_WHEEL_NAMES))
         return false;

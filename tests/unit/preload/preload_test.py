@@ -131,7 +131,8 @@ def main():
         # A development link of ours, whose version goes with the runtime that the program has.
         both = os.path.join(tmp, 'both')
         os.mkdir(both)
-        for ours, name in (('11.0', 'libcudart.so.11.0'), ('11.0', 'libcudnn.so.8'), ('13', 'libcudnn.so.9')):
+        for ours, name in (('11.0', 'libcudart.so.11.0'), ('11.0', 'libcudnn.so.8'), ('13', 'libcudnn.so.9'),
+                           ('11.0', 'libcufile.so.0')):
             shutil.copy(c.path('ours/libcudart.so.' + ours), os.path.join(both, name))
         os.symlink('libcudnn.so.9', os.path.join(both, 'libcudnn.so'))
         needed = 'libanywarp-needed.so.0'
@@ -145,6 +146,10 @@ def main():
             full = os.path.join(tmp, name)
             shutil.copy(theirs, full)
             c.run('full version: ' + name, [c.path('opener'), full], 'opened: %s\n' % want * 2)
+        for name in 'libcufile.so.1.15.1', 'libcufile-0f1e2d3c.so.1.15.1':
+            full = os.path.join(tmp, name)
+            shutil.copy(theirs, full)
+            c.run('a release, not a SONAME: ' + name, [c.path('opener'), full], 'opened: ours11\n' * 2, lib_dir=both)
         dotted = os.path.join(tmp, 'libcudart.0f1e2d3c.so.12')
         shutil.copy(theirs, dotted)
         c.run("a wheel's name with a dot", [c.path('opener'), dotted], 'opened: ours12\n' * 2)
