@@ -61,119 +61,93 @@ void aw_buf_str(struct aw_buf *buf, struct aw_str s)
 /* ---- Formats.  Text by the megabyte is made of a handful of conversions, for which the C library's printf takes most of the
  * time. */
 
+/* By value, with the length beside it, so that both stay in registers: characters that are stored could be any memory's. */
 struct out {
     char *at;
-    size_t size, len; /* `len` counts on where `size` ends */
+    size_t size;
 };
 
-static void out_add(struct out *out, const char *bytes, size_t len)
+/* Each returns the length with what it adds, which counts on where `size` ends. */
+static inline size_t out_char(struct out out, size_t len, char c)
 {
-    if (out->len < out->size) {
-        size_t room = out->size - out->len;
-        memcpy(out->at + out->len, bytes, len < room ? len : room);
-    }
-    out->len += len;
+    if (len < out.size)
+        out.at[len] = c;
+    return len + 1;
 }
 
-static void out_number(struct out *out, uint64_t n, bool minus)
-{
-    char digits[21];
-    size_t at = sizeof digits;
-    do
-        digits[--at] = (char)('0' + n % 10);
-    while (n /= 10);
-    if (minus)
-        digits[--at] = '-';
-    out_add(out, digits + at, sizeof digits - at);
-}
-
-static void out_signed(struct out *out, long n)
-{
-    out_number(out, n < 0 ? -(uint64_t)n : (uint64_t)n, n < 0);
-}
-
-/* `most` bytes of it; all where that is negative. */
-static void out_text(struct out *out, const char *text, int most)
+/* What is printed is short: a call of memcpy would take longer than its bytes. */
+static inline size_t out_text(struct out out, size_t len, const char *text, int most)
 {
     text = text ? text : "(null)";
-    out_add(out, text, most < 0 ? strlen(text) : strnlen(text, (size_t)most));
+    for (; *text && most; text++, most--)
+        len = out_char(out, len, *text);
+    return len;
 }
 
-/* Bytes of the conversion at `at`; 0: not one of those below. */
-static size_t conversion(const char *at)
+static inline size_t out_number(struct out out, size_t len, uint64_t n)
 {
-    switch (at[1]) {
-    case 's': case 'u': case 'd': case 'c': case '%':
-        return 2;
-    case 'l':
-        return at[2] == 'u' || at[2] == 'd' ? 3 : 0;
-    case '.':
-        return at[2] == '*' && at[3] == 's' ? 4 : 0;
-    }
-    return 0;
+    char digits[20];
+    unsigned first = sizeof digits;
+    do
+        digits[--first] = (char)('0' + n % 10);
+    while (n /= 10);
+    while (first < sizeof digits)
+        len = out_char(out, len, digits[first++]);
+    return len;
 }
 
-static bool is_plain(const char *fmt)
+static inline size_t out_signed(struct out out, size_t len, long n)
 {
-    while (*fmt) {
-        size_t n = *fmt == '%' ? conversion(fmt) : 1;
-        if (!n)
-            return false;
-        fmt += n;
-    }
-    return true;
+    if (n >= 0)
+        return out_number(out, len, (uint64_t)n);
+    return out_number(out, out_char(out, len, '-'), -(uint64_t)n);
 }
 
-static void plain(struct out *out, const char *fmt, va_list ap)
+/* The length; SIZE_MAX where the format has other conversions than these. */
+static size_t plain(struct out out, const char *fmt, va_list ap)
 {
-    for (const char *end; *fmt; fmt = end) {
-        for (end = fmt; *end && *end != '%'; end++)
-            ;
-        if (end > fmt) {
-            out_add(out, fmt, (size_t)(end - fmt));
+    size_t len = 0;
+    for (; *fmt; fmt++) {
+        int most = -1;
+        if (*fmt != '%') {
+            len = out_char(out, len, *fmt);
             continue;
         }
-        end = fmt + conversion(fmt);
-        switch (fmt[1] == 'l' ? fmt[2] - 'a' + 'A' : fmt[1]) {
-        case 's':
-            out_text(out, va_arg(ap, const char *), -1);
+        switch (*++fmt) {
+        case '.':
+            if (fmt[1] != '*' || fmt[2] != 's')
+                return SIZE_MAX;
+            fmt += 2;
+            most = va_arg(ap, int); /* fall through */
+        case 's': len = out_text(out, len, va_arg(ap, const char *), most); break;
+        case 'u': len = out_number(out, len, va_arg(ap, unsigned)); break;
+        case 'd': len = out_signed(out, len, va_arg(ap, int)); break;
+        case 'c': len = out_char(out, len, (char)va_arg(ap, int)); break;
+        case '%': len = out_char(out, len, '%'); break;
+        case 'l':
+            if (*++fmt == 'u')
+                len = out_number(out, len, va_arg(ap, unsigned long));
+            else if (*fmt == 'd')
+                len = out_signed(out, len, va_arg(ap, long));
+            else
+                return SIZE_MAX;
             break;
-        case '.': {
-            int len = va_arg(ap, int);
-            out_text(out, va_arg(ap, const char *), len);
-            break;
-        }
-        case 'u':
-            out_number(out, va_arg(ap, unsigned), false);
-            break;
-        case 'U':
-            out_number(out, va_arg(ap, unsigned long), false);
-            break;
-        case 'd':
-            out_signed(out, va_arg(ap, int));
-            break;
-        case 'D':
-            out_signed(out, va_arg(ap, long));
-            break;
-        case 'c':
-            out_add(out, &(char){ (char)va_arg(ap, int) }, 1);
-            break;
-        default:
-            out_add(out, "%", 1);
-            break;
+        default: return SIZE_MAX;
         }
     }
+    return len;
 }
 
 int aw_vsnprintf(char *to, size_t size, const char *fmt, va_list ap)
 {
-    if (!is_plain(fmt))
-        return vsnprintf(to, size, fmt, ap);
-    struct out out = { to, size ? size - 1 : 0, 0 };
-    plain(&out, fmt, ap);
-    if (size)
-        to[out.len < size ? out.len : size - 1] = 0;
-    return out.len <= INT_MAX ? (int)out.len : -1;
+    va_list again;
+    va_copy(again, ap);
+    size_t len = plain((struct out){ to, size ? size - 1 : 0 }, fmt, ap);
+    int n = len == SIZE_MAX ? vsnprintf(to, size, fmt, again) : len <= INT_MAX ? (int)len : -1;
+    va_end(again);
+    if (size && len != SIZE_MAX)
+        to[len < size ? len : size - 1] = 0;
+    return n;
 }
 
 void aw_buf_vprintf(struct aw_buf *buf, const char *fmt, va_list ap)
