@@ -257,7 +257,6 @@ enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offs
     }
     const struct sass_form *form = find(&w, arch);
 
-    memset(ret_insn, 0, sizeof *ret_insn);
     ret_insn->offset = offset;
     ret_insn->guard = (uint8_t)field(&w, 12, 3);
     ret_insn->guard_inv = bit(&w, 15);

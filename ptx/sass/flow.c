@@ -433,7 +433,7 @@ static bool end(struct sass_lift *l, const struct sass_insn *i)
 static void undecoded(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_code_part *part = sass_part_of(l, i->offset / SASS_INSN_SIZE);
-    struct sass_insn insn;
+    struct sass_insn insn = { 0 };
     const uint8_t *bytes = part->code->text.ptr + (i->offset - part->first * SASS_INSN_SIZE);
     (void)sass_decode(bytes, i->offset, l->cubin->arch, &insn);
     if (i->undecoded == SASS_UNKNOWN_OPCODE)

@@ -36,15 +36,17 @@ enum sass_kind {
 
 enum { SASS_RZ = 255, SASS_PT = 7, SASS_MACTIVE = 26 }; /* URZ is read as SASS_RZ, UPT as SASS_PT */
 
+/* Sixteen bytes: kernels have hundreds of thousands of them. */
 struct sass_operand {
     uint8_t kind;        /* enum sass_kind */
     uint8_t slot;        /* enum sass_slot: its place */
     uint8_t reg;
     uint8_t regs;        /* how many consecutive 32-bit registers from `reg` on: 1, 2, 3, 4 (or of constants and immediates:
                           * 32-bit words) */
-    uint8_t ureg, uregs; /* MEM, CONST: SASS_RZ = none */
+    uint8_t ureg;        /* MEM, CONST: SASS_RZ = none; `uregs` of them */
     uint8_t bank;        /* CONST */
-    uint8_t half;        /* of packed f16 (and I2F, F2F): enum sass_half */
+    uint8_t uregs : 2;
+    uint8_t half : 2;    /* of packed f16 (and I2F, F2F): enum sass_half */
     bool neg : 1, abs : 1, inv : 1; /* -x; |x| (taken before neg); ~x or !p */
     bool handle : 1;     /* CONST: `ureg` holds the bank's handle */
     int64_t value;
@@ -87,8 +89,8 @@ struct sass_insn {
     bool guard_inv;           /* @!P */
     uint8_t undecoded;        /* of a kernel that is lifted: why nothing else is known of it, enum sass_decoded */
     bool guard_uniform;       /* the guard is UP`guard`: instructions of the uniform datapath */
-    uint8_t mod[SASS_FIELDS]; /* by enum sass_field: the value's enum, 1 for a flag that is set; 0 = one that is not, or none */
     struct sass_operand opnd[SASS_SLOTS];
+    uint8_t mod[SASS_FIELDS]; /* by enum sass_field: the value's enum, 1 for a flag that is set; 0 = one that is not, or none */
 };
 
 /* A modifier or operand that is not what it is when nothing is meant, and that neither `fields` (by enum sass_field) nor `slots`
@@ -103,7 +105,7 @@ enum sass_decoded {
     SASS_UNKNOWN_BITS,     /* bits that no field of the row has are not what they always are */
 };
 
-/* Decodes the 16 bytes at `bytes` for architecture `arch` (75, 80, …).  *ret_insn is written whole. */
+/* Decodes the 16 bytes at `bytes` for architecture `arch` (75, 80, …).  *ret_insn must be all zero before. */
 enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offset, unsigned arch, struct sass_insn *ret_insn);
 
 /* Appends "@!P0 IADD3.X R2, P1, PT, R4, c[0x0][0x160], RZ, P0, !PT", without newline. */

@@ -10,7 +10,7 @@ uint32_t sass_list(const struct sass_cubin *cubin, uint32_t index, struct aw_buf
     const struct sass_bytes *text = &cubin->kernels[index].text;
     uint32_t unknown = 0;
     for (uint32_t at = 0; at < text->size; at += SASS_INSN_SIZE) {
-        struct sass_insn insn;
+        struct sass_insn insn = { 0 };
         enum sass_decoded decoded = sass_decode(text->ptr + at, at, cubin->arch, &insn);
         aw_buf_printf(ret_text, "  0x%04" PRIx32 "  ", at);
         if (decoded != SASS_UNKNOWN_OPCODE)

@@ -55,7 +55,7 @@ static bool list_raw(unsigned arch, const char *path)
     size_t size = 0;
     char *bytes = read_file(path, &size);
     for (size_t at = 0; bytes && at + SASS_INSN_SIZE <= size; at += SASS_INSN_SIZE) {
-        struct sass_insn insn;
+        struct sass_insn insn = { 0 };
         struct aw_buf text = { 0 };
         enum sass_decoded decoded = sass_decode((const uint8_t *)bytes + at, (uint32_t)at, arch, &insn);
         sass_print(&insn, &text);

@@ -11,6 +11,7 @@ static enum sass_decoded decode(struct bits b, unsigned arch, struct sass_insn *
     uint8_t bytes[16];
     memcpy(bytes, &b.low, 8);
     memcpy(bytes + 8, &b.high, 8);
+    *insn = (struct sass_insn){ 0 };
     return sass_decode(bytes, 0x100, arch, insn);
 }
 
