@@ -163,7 +163,8 @@ static void find_leaders(struct sass_lift *l)
     }
     for (uint32_t k = 0; k < l->n_parts; k++)
         enter_outside(l, l->parts[k].first);
-    for (uint32_t k = 0; k < l->n; k++) {
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t k = l->jumps[j];
         const struct sass_insn *i = &l->insns[k];
         switch (i->op) {
         case SASS_BRA:

@@ -118,13 +118,15 @@ void sass_find_jumps(struct sass_lift *l)
                         .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
     uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     bool changed = !l->arena.failed;
+    if (!l->occurs[SASS_CALL])
+        return;
     find_noted(l);
     while (changed) {
         changed = false;
         memset(known, 0, l->n);
-        for (uint32_t k = 0; k < l->n; k++) {
+        for (uint32_t j = 0; j < l->n_jumps; j++) {
             uint32_t to;
-            if (!sass_called(l, &l->insns[k], &to) || known[to])
+            if (!sass_called(l, &l->insns[l->jumps[j]], &to) || known[to])
                 continue;
             known[to] = 1;
             bool never = !may_return(l, &s, to);
@@ -159,10 +161,11 @@ static void find_functions(struct sass_lift *l, struct functions *g, bool *ret_r
 {
     *ret_registers = false;
     add_function(g, 0);
-    for (uint32_t k = 0; k < l->n; k++) {
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
         uint32_t to;
-        *ret_registers |= sass_calls_register(&l->insns[k]);
-        if (sass_called(l, &l->insns[k], &to) && !sass_call_jumps(l, &l->insns[k], &to))
+        const struct sass_insn *i = &l->insns[l->jumps[j]];
+        *ret_registers |= sass_calls_register(i);
+        if (sass_called(l, i, &to) && !sass_call_jumps(l, i, &to))
             add_function(g, to);
     }
     for (uint32_t s = 0; s < l->cubin->n_symbols && *ret_registers; s++) {
@@ -198,6 +201,8 @@ static bool functions_make(struct sass_lift *l, struct functions *g, bool *ret_r
     if (l->arena.failed)
         return false;
     find_functions(l, g, ret_registers);
+    if (g->n == 1)
+        return true;
     g->calls = AW_NEW_ARRAY(&l->arena, uint16_t, (size_t)g->n * g->n);
     g->own = AW_NEW_ARRAY(&l->arena, uint64_t, g->n);
     g->all = AW_NEW_ARRAY(&l->arena, uint64_t, g->n);

@@ -6,6 +6,57 @@
 
 /* ---- Before the text */
 
+/* Pairs that are read as numbers of 64 bits are loaded and stored as such. */
+static void find_pairs(struct sass_lift *l, const struct sass_insn *i)
+{
+    for (int s = SASS_A; s <= SASS_M; s++) {
+        const struct sass_operand *o = &i->opnd[s];
+        bool moved = s != SASS_M && i->mod[SASS_F_SIZE]; /* a load or store: what it moves may be anything */
+        if ((o->kind == SASS_REG || o->kind == SASS_MEM) && o->regs == 2 && o->reg != SASS_RZ && !moved)
+            l->wide[o->reg] = true;
+    }
+}
+
+static bool has_several_constants(const struct sass_cubin *cubin)
+{
+    unsigned n = 0;
+    for (uint32_t k = 0; k < cubin->n_symbols; k++)
+        n += cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT;
+    return n > 1;
+}
+
+/* Whether the code builds generic addresses of shared or local memory, or of bank 3: all others are then global. */
+static void find_windows(struct sass_lift *l, const struct sass_insn *i, bool several_constants)
+{
+    int64_t constants = l->cubin->arch < 90 ? SASS_BANK0_CONSTANTS : SASS_BANK0_CONSTANTS_90;
+    l->shared_window |= i->opnd[SASS_A].kind == SASS_SREG && i->opnd[SASS_A].value == SASS_SR_SWINHI;
+    for (int s = SASS_A; s <= SASS_C; s++) {
+        const struct sass_operand *o = &i->opnd[s];
+        if (o->kind != SASS_CONST || o->bank || o->handle)
+            continue;
+        int64_t end = o->value + 4 * (o->regs ? o->regs : 1);
+        l->shared_window |= o->value < SASS_BANK0_SHARED_WINDOW + 8 && end > SASS_BANK0_SHARED_WINDOW;
+        l->local_window |= o->value < SASS_BANK0_LOCAL_WINDOW + 8 && end > SASS_BANK0_LOCAL_WINDOW;
+        l->constant_window |= several_constants && o->value < constants + 8 && end > constants;
+    }
+}
+
+static bool jumps(const struct sass_insn *i)
+{
+    return i->opnd[SASS_J].kind != SASS_NONE || i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_CALL;
+}
+
+/* What is asked of the whole code is found while its instructions are at hand: later that would be a walk through all of them. */
+static void look_at(struct sass_lift *l, uint32_t k, bool several_constants)
+{
+    const struct sass_insn *i = &l->insns[k];
+    l->occurs[i->op] = true;
+    if (jumps(i))
+        l->jumps[l->n_jumps++] = k;
+    find_windows(l, i, several_constants);
+    find_pairs(l, i);
+}
+
 static bool decode(struct sass_lift *l)
 {
     if (!sass_find_parts(l))
@@ -28,6 +79,7 @@ static bool decode(struct sass_lift *l)
     l->here = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->in_step = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->n_words = l->code->param_size / 4 + 2;
+    l->jumps = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
     l->words = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
     l->pairs = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
     l->symbols = AW_NEW_ARRAY(&l->arena, uint8_t, l->cubin->n_symbols + 1);
@@ -39,55 +91,17 @@ static bool decode(struct sass_lift *l)
         sass_fail(l, "no code");
         return false;
     }
+    bool several_constants = has_several_constants(l->cubin);
     for (uint32_t k = 0; k < l->n; k++) {
         const struct sass_code_part *part = sass_part_of(l, k);
         const uint8_t *bytes = part->code->text.ptr + (k - part->first) * SASS_INSN_SIZE;
         enum sass_decoded d = sass_decode(bytes, k * SASS_INSN_SIZE, l->cubin->arch, &l->insns[k]);
         if (d != SASS_DECODED) /* an error if it is ever reached: lanes that are never apart have no use for some code */
             l->insns[k] = (struct sass_insn){ .offset = k * SASS_INSN_SIZE, .guard = SASS_PT, .undecoded = (uint8_t)d };
+        look_at(l, k, several_constants);
     }
+    l->spins = l->occurs[SASS_YIELD];
     return true;
-}
-
-/* Pairs that are read as numbers of 64 bits are loaded and stored as such. */
-static void find_pairs(struct sass_lift *l)
-{
-    for (uint32_t k = 0; k < l->n; k++)
-        for (int s = SASS_A; s <= SASS_M; s++) {
-            const struct sass_operand *o = &l->insns[k].opnd[s];
-            bool moved = s != SASS_M && l->insns[k].mod[SASS_F_SIZE]; /* a load or store: what it moves may be anything */
-            if ((o->kind == SASS_REG || o->kind == SASS_MEM) && o->regs == 2 && o->reg != SASS_RZ && !moved)
-                l->wide[o->reg] = true;
-        }
-}
-
-static bool has_several_constants(const struct sass_cubin *cubin)
-{
-    unsigned n = 0;
-    for (uint32_t k = 0; k < cubin->n_symbols; k++)
-        n += cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT;
-    return n > 1;
-}
-
-/* Whether the code builds generic addresses of shared or local memory, or of bank 3: all others are then global. */
-static void find_windows(struct sass_lift *l)
-{
-    int64_t constants = l->cubin->arch < 90 ? SASS_BANK0_CONSTANTS : SASS_BANK0_CONSTANTS_90;
-    bool several = has_several_constants(l->cubin);
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct sass_operand *sreg = &l->insns[k].opnd[SASS_A];
-        l->spins |= l->insns[k].op == SASS_YIELD;
-        l->shared_window |= sreg->kind == SASS_SREG && sreg->value == SASS_SR_SWINHI;
-        for (int s = 0; s < SASS_SLOTS; s++) {
-            const struct sass_operand *o = &l->insns[k].opnd[s];
-            if (o->kind != SASS_CONST || o->bank || o->handle)
-                continue;
-            int64_t end = o->value + 4 * (o->regs ? o->regs : 1);
-            l->shared_window |= o->value < SASS_BANK0_SHARED_WINDOW + 8 && end > SASS_BANK0_SHARED_WINDOW;
-            l->local_window |= o->value < SASS_BANK0_LOCAL_WINDOW + 8 && end > SASS_BANK0_LOCAL_WINDOW;
-            l->constant_window |= several && o->value < constants + 8 && end > constants;
-        }
-    }
 }
 
 /* ---- The module around the body */
@@ -315,8 +329,6 @@ static enum aw_status lift(const struct sass_cubin *cubin, uint32_t index, bool 
     size_t before = ret_ptx->len;
     l.frame = (frame + 15) / 16 * 16;
     if (decode(&l)) {
-        find_windows(&l);
-        find_pairs(&l);
         sass_find_handles(&l);
         sass_find_lines(&l, places);
         bool done = sass_flow(&l);

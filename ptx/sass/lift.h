@@ -67,7 +67,6 @@ struct sass_block {
 
 /* The first instruction of a 64-bit sum (values.c). */
 struct sass_carry {
-    bool valid;
     uint32_t offset;
     struct sass_operand low;      /* what it writes */
     struct sass_text term[3];     /* the low words, inverted where they are negated */
@@ -140,6 +139,8 @@ struct sass_lift {
     uint8_t *taken;              /* by symbol: a function whose address is in data or code */
     struct sass_insn *insns;     /* of all parts */
     uint32_t n;
+    bool occurs[SASS_OPS];       /* by enum sass_op: the code has such an instruction */
+    uint32_t *jumps, n_jumps;    /* those that name a place in the code, or go to one that a register says */
     const struct sass_insn *at;  /* the instruction that text is made of */
 
     /* Member masks (masks.c). */
@@ -194,7 +195,8 @@ struct sass_lift {
     struct sass_late late[24];       /* of it: n_late; then what is known from before */
     unsigned n_late, n_known;
     struct sass_late known[24];
-    struct sass_carry carries[2][8]; /* by predicate: P, UP */
+    struct sass_carry carries[16];   /* by predicate: P, UP; those that are known: */
+    uint32_t carried;                /* bits */
     struct sass_turns turns[4];  /* n_turns */
     struct sass_text angle;      /* the last one of which turns were made */
     unsigned n_turns;

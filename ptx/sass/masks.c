@@ -122,8 +122,8 @@ static void pass_nop(struct sass_lift *l, uint32_t k)
 /* Is the instruction in a function that may be called from several places?  Functions are behind what calls them. */
 static bool in_function(const struct sass_lift *l, uint32_t at)
 {
-    for (uint32_t k = 0; k < at; k++) {
-        uint32_t to;
+    for (uint32_t j = 0; j < l->n_jumps && l->jumps[j] < at; j++) {
+        uint32_t k = l->jumps[j], to;
         if (sass_called(l, &l->insns[k], &to) && to <= at && to > k && !l->serves[to] &&
             !sass_call_jumps(l, &l->insns[k], &to))
             return true;
@@ -133,11 +133,13 @@ static bool in_function(const struct sass_lift *l, uint32_t at)
 
 static void find_serving(struct sass_lift *l)
 {
-    for (uint32_t k = 0; k < l->n; k++)
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t k = l->jumps[j];
         if (sass_is_question(l, &l->insns[k]) && question_serves(l, k, false)) {
             (void)question_serves(l, k, true);
             l->served[k] = 1;
         }
+    }
 }
 
 /* ---- Which places lanes of a warp can be at together
@@ -368,9 +370,9 @@ static void asks_with(struct sass_lift *l, uint32_t k, const struct sass_operand
 static void find_asks(struct sass_lift *l)
 {
     enum { NEAR = 64 };
-    for (uint32_t k = 0; k < l->n; k++) {
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t k = l->jumps[j], from = k;
         const struct sass_insn *i = &l->insns[k];
-        uint32_t from = k;
         if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))
             continue;
         asks_with(l, k, &i->opnd[SASS_UN]);
@@ -429,9 +431,9 @@ static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t b
 static void barriers_apart(struct sass_lift *l)
 {
     enum { FAR = 400 };
-    for (uint32_t k = 0; k < l->n; k++) {
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t k = l->jumps[j], cold;
         const struct sass_insn *i = &l->insns[k];
-        uint32_t cold;
         if (i->op != SASS_BRA || branch_kind(l, i) != BRANCH_DIV || !sass_target_index(l, i->opnd[SASS_J].value, &cold))
             continue;
         uint32_t end = comes_back(l, cold);
@@ -441,16 +443,27 @@ static void barriers_apart(struct sass_lift *l)
     }
 }
 
+static bool has_questions(const struct sass_lift *l)
+{
+    for (uint32_t j = 0; j < l->n_jumps; j++)
+        if (sass_is_question(l, &l->insns[l->jumps[j]]))
+            return true;
+    return false;
+}
+
 void sass_find_masks(struct sass_lift *l)
 {
     enum { NEAR = 64 };
+    if (!l->occurs[SASS_WARPSYNC] && !has_questions(l))
+        return;
     find_serving(l);
     if (l->cubin->arch >= 90)
         barriers_apart(l);
     masks_of_waits(l);
     find_served(l);
     find_asks(l);
-    for (uint32_t k = 0; k < l->n; k++) {
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t k = l->jumps[j];
         const struct sass_insn *i = &l->insns[k];
         if (i->op != SASS_BRA || branch_kind(l, i) < BRANCH_DIV || !sass_guarded(i))
             continue;

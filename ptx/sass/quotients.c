@@ -562,16 +562,16 @@ static void find_quotient(struct sass_lift *l, uint32_t call)
 void sass_find_quotients(struct sass_lift *l)
 {
     uint32_t calls = 0;
-    for (uint32_t k = 0; k < l->n; k++)
-        calls += l->insns[k].op == SASS_CALL;
+    for (uint32_t j = 0; j < l->n_jumps; j++)
+        calls += l->insns[l->jumps[j]].op == SASS_CALL;
     l->quotients = AW_NEW_ARRAY(&l->arena, struct sass_quotient, calls + 1);
     if (l->arena.failed) {
         l->status = AW_ERR_OUT_OF_MEMORY;
         return;
     }
-    for (uint32_t k = 0; k < l->n; k++)
-        if (l->insns[k].op == SASS_CALL)
-            find_quotient(l, k);
+    for (uint32_t j = 0; j < l->n_jumps; j++)
+        if (l->insns[l->jumps[j]].op == SASS_CALL)
+            find_quotient(l, l->jumps[j]);
 }
 
 /* ---- Text */

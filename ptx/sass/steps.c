@@ -183,8 +183,8 @@ static bool polls(const struct sass_lift *l, uint32_t first, uint32_t last)
 static bool has_polls(const struct sass_lift *l)
 {
     enum { LONGEST = 256 };
-    for (uint32_t k = 0; k < l->n; k++) {
-        uint32_t to;
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t k = l->jumps[j], to;
         const struct sass_insn *i = &l->insns[k];
         if (i->op == SASS_BRA && sass_target_index(l, i->opnd[SASS_J].value, &to) && to <= k && k - to < LONGEST &&
             polls(l, to, k))
@@ -193,9 +193,24 @@ static bool has_polls(const struct sass_lift *l)
     return false;
 }
 
+/* Operations that access_of() may know. */
+static bool has_accesses(const struct sass_lift *l)
+{
+    static const uint16_t shared[] = { SASS_LDS, SASS_LDSM, SASS_STS, SASS_STSM, SASS_LDGSTS, SASS_ATOMS },
+                          generic[] = { SASS_LD, SASS_ST, SASS_ATOM, SASS_RED };
+    bool has = false;
+    for (size_t k = 0; k < sizeof shared / sizeof *shared; k++)
+        has |= l->occurs[shared[k]];
+    for (size_t k = 0; k < sizeof generic / sizeof *generic; k++)
+        has |= l->shared_window && l->occurs[generic[k]];
+    return has;
+}
+
 void sass_find_steps(struct sass_lift *l)
 {
     struct step_walk w = { .l = l };
+    if (!has_accesses(l))
+        return;
     l->spins |= has_polls(l);
     if (l->spins)
         return;

@@ -49,10 +49,11 @@ static bool overlap(const struct sass_operand *a, const struct sass_operand *b)
 
 bool sass_is_entered(const struct sass_lift *l, uint32_t k, uint32_t from)
 {
-    for (uint32_t at = 0; at < l->n; at++) {
-        uint32_t n, to;
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t at = l->jumps[j], n = 0, to;
         const struct sass_insn *i = &l->insns[at];
-        const uint32_t *targets = sass_indirect_targets(l, i->offset, &n);
+        bool indirect = i->op == SASS_BRX || i->op == SASS_BRXU;
+        const uint32_t *targets = indirect ? sass_indirect_targets(l, i->offset, &n) : NULL;
         if (at != from && i->opnd[SASS_J].kind == SASS_TARGET && i->op != SASS_BSSY &&
             sass_target_index(l, i->opnd[SASS_J].value, &to) && to == k)
             return true;

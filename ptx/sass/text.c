@@ -162,11 +162,10 @@ static bool changes(const struct sass_insn *i, const struct sass_late *k)
     for (int s = SASS_P; s <= SASS_Q; s++)
         if (i->opnd[s].kind == pred && i->opnd[s].reg == k->guard)
             return true;
-    for (int s = 0; s < SASS_SLOTS; s++) {
-        const struct sass_operand *d = &i->opnd[s];
+    for (int s = 0; s < 2; s++) {
+        const struct sass_operand *d = &i->opnd[s ? SASS_D2 : SASS_D];
         unsigned n = d->regs ? d->regs : 1;
-        bool written = s == SASS_D || s == SASS_D2;
-        if (written && d->kind == k->to.kind && k->to.reg >= d->reg && k->to.reg < d->reg + n)
+        if (d->kind == k->to.kind && k->to.reg >= d->reg && k->to.reg < d->reg + n)
             return true;
     }
     return false;

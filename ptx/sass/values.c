@@ -11,22 +11,22 @@
 
 static struct sass_carry *carry_of(struct sass_lift *l, const struct sass_operand *p)
 {
-    return &l->carries[p->kind == SASS_UPRED][p->reg & 7];
+    return &l->carries[8 * (p->kind == SASS_UPRED) + (p->reg & 7)];
 }
 
 void sass_carry_forget(struct sass_lift *l)
 {
-    memset(l->carries, 0, sizeof l->carries);
+    l->carried = 0;
 }
 
 /* What was remembered at an instruction that all come by: none jumps here but from behind it. */
 void sass_carry_enter(struct sass_lift *l, uint32_t k)
 {
     bool entered = l->first_entry[k] < l->n || l->last_entry[k];
-    for (int c = 0; c < 16; c++) {
-        struct sass_carry *carry = &l->carries[c / 8][c % 8];
-        if (entered && (l->first_entry[k] <= carry->offset / SASS_INSN_SIZE || l->last_entry[k] >= k))
-            carry->valid = false;
+    for (uint32_t left = entered ? l->carried : 0; left; left &= left - 1) {
+        int c = __builtin_ctz(left);
+        if (l->first_entry[k] <= l->carries[c].offset / SASS_INSN_SIZE || l->last_entry[k] >= k)
+            l->carried &= ~(1u << c);
     }
 }
 
@@ -42,17 +42,18 @@ void sass_carry_after(struct sass_lift *l, const struct sass_insn *i)
         sass_carry_forget(l);
         return;
     }
-    for (int k = 0; k < 16; k++) {
-        struct sass_carry *c = &l->carries[k / 8][k % 8];
-        if (!c->valid || c->offset == i->offset)
+    for (uint32_t left = l->carried; left; left &= left - 1) {
+        int k = __builtin_ctz(left);
+        const struct sass_carry *c = &l->carries[k];
+        if (c->offset == i->offset)
             continue;
         uint8_t pred = k / 8 ? SASS_UPRED : SASS_PRED;
+        bool changed = false;
         for (int s = SASS_P; s <= SASS_Q; s++)
-            if (i->opnd[s].kind == pred && i->opnd[s].reg == k % 8)
-                c->valid = false;
-        if (touches(&i->opnd[SASS_D], c->low.kind, c->low.reg) ||
+            changed |= i->opnd[s].kind == pred && i->opnd[s].reg == k % 8;
+        if (changed || touches(&i->opnd[SASS_D], c->low.kind, c->low.reg) ||
             (c->shifted.kind && touches(&i->opnd[SASS_D], c->shifted.kind, c->shifted.reg)))
-            c->valid = false;
+            l->carried &= ~(1u << k);
     }
 }
 
@@ -79,10 +80,11 @@ static bool starts_chain(struct sass_lift *l, const struct sass_insn *i)
 
 static void remember(struct sass_lift *l, const struct sass_insn *i, struct sass_carry *c)
 {
-    c->valid = true;
+    struct sass_carry *to = carry_of(l, &i->opnd[SASS_P]);
     c->offset = i->offset;
     c->low = i->opnd[SASS_D];
-    *carry_of(l, &i->opnd[SASS_P]) = *c;
+    *to = *c;
+    l->carried |= 1u << (to - l->carries);
 }
 
 void sass_carry_add(struct sass_lift *l, const struct sass_insn *i)
@@ -131,7 +133,7 @@ static struct sass_carry *chain(struct sass_lift *l, const struct sass_insn *i)
     struct sass_carry *c = carry_of(l, s);
     (void)sass_look(l, SASS_S);
     (void)sass_look(l, SASS_T);
-    return c->valid && c->low.kind == o[SASS_D].kind && c->low.reg != o[SASS_D].reg ? c : NULL;
+    return l->carried >> (c - l->carries) & 1 && c->low.kind == o[SASS_D].kind && c->low.reg != o[SASS_D].reg ? c : NULL;
 }
 
 static struct sass_text joined(struct sass_lift *l, struct sass_text lo, struct sass_text hi)
