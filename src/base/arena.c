@@ -61,38 +61,51 @@ void aw_arena_fini(struct aw_arena *arena)
     *arena = (struct aw_arena){ 0 };
 }
 
-static bool arena_add_chunk(struct aw_arena *arena, size_t need)
+/* A chunk of at least `size` bytes.  What is larger than the next chunk to be shared has one of its own: it would leave the rest of
+ * the current one unused, and the ones behind it would be twice as large again. */
+static char *chunk_add(struct aw_arena *arena, size_t size)
 {
-    size_t size = arena->chunks ? arena->chunks->size * 2 : FIRST_CHUNK;
+    size_t shared = arena->shared ? arena->shared * 2 : FIRST_CHUNK;
 
-    if (size > LARGEST_CHUNK)
-        size = LARGEST_CHUNK;
-    if (size < need)
-        size = need;
-    struct aw_arena_chunk *c = chunk_create(size);
+    if (shared > LARGEST_CHUNK)
+        shared = LARGEST_CHUNK;
+    bool own = size > shared;
+    struct aw_arena_chunk *c = chunk_create(own ? size : shared);
     if (!c)
-        return false;
+        return NULL;
     c->next = arena->chunks;
     arena->chunks = c;
-    arena->next = (char *)(c + 1);
-    arena->end = arena->next + c->size;
-    return true;
+    char *begin = (char *)(c + 1);
+    if (!own) {
+        arena->shared = shared;
+        arena->next = begin;
+        arena->end = begin + c->size;
+    }
+    return begin;
+}
+
+static uintptr_t aligned(const char *at, size_t align)
+{
+    return ((uintptr_t)at + align - 1) & ~(uintptr_t)(align - 1);
 }
 
 void *aw_arena_alloc(struct aw_arena *arena, size_t size, size_t align)
 {
     if (size > SIZE_MAX / 2)
         goto fail;
-    for (int attempt = 0; attempt < 2; attempt++) {
-        uintptr_t at = ((uintptr_t)arena->next + align - 1) & ~(uintptr_t)(align - 1);
-        if (arena->next && at <= (uintptr_t)arena->end && size <= (uintptr_t)arena->end - at) {
-            arena->next = (char *)(at + size);
-            arena->total += size;
-            return (void *)at;
-        }
-        if (attempt || !arena_add_chunk(arena, size + align))
-            break;
+    uintptr_t at = aligned(arena->next, align);
+    bool fits = arena->next && at <= (uintptr_t)arena->end && size <= (uintptr_t)arena->end - at;
+    if (!fits) {
+        const char *begin = chunk_add(arena, size + align);
+        if (!begin)
+            goto fail;
+        fits = begin == arena->next;
+        at = aligned(begin, align);
     }
+    if (fits)
+        arena->next = (char *)(at + size);
+    arena->total += size;
+    return (void *)at;
 fail:
     arena->failed = true;
     return NULL;

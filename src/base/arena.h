@@ -11,8 +11,9 @@ struct aw_arena_chunk;
 struct aw_arena {
     struct aw_arena_chunk *chunks;
     char *next, *end;
-    size_t total; /* bytes handed out */
-    bool failed;  /* an allocation failed at some time */
+    size_t shared; /* bytes of the last chunk that several allocations share */
+    size_t total;  /* bytes handed out */
+    bool failed;   /* an allocation failed at some time */
 };
 
 void aw_arena_fini(struct aw_arena *arena);
