@@ -61,8 +61,8 @@ void aw_arena_fini(struct aw_arena *arena)
     *arena = (struct aw_arena){ 0 };
 }
 
-/* A chunk of at least `size` bytes.  What is larger than the next chunk to be shared has one of its own: it would leave the rest of
- * the current one unused, and the ones behind it would be twice as large again. */
+/* A chunk of at least `size` bytes.  What is larger than the next chunk to be shared has one of its own: it would leave the rest
+ * of the current one unused, and the ones behind it would be twice as large again. */
 static char *chunk_add(struct aw_arena *arena, size_t size)
 {
     size_t shared = arena->shared ? arena->shared * 2 : FIRST_CHUNK;

@@ -150,27 +150,33 @@ int aw_vsnprintf(char *to, size_t size, const char *fmt, va_list ap)
     return n;
 }
 
+/* What has no room yet, or other conversions. */
+static void buf_vprintf_any(struct aw_buf *buf, const char *fmt, va_list ap)
+{
+    va_list again;
+    va_copy(again, ap);
+    int len = vsnprintf(NULL, 0, fmt, ap);
+    if (len < 0)
+        buf->failed = true;
+    if (len >= 0 && buf_reserve(buf, (size_t)len)) {
+        vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, again);
+        buf->len += (size_t)len;
+    }
+    va_end(again);
+}
+
 void aw_buf_vprintf(struct aw_buf *buf, const char *fmt, va_list ap)
 {
     va_list again;
-
     va_copy(again, ap);
     size_t room = buf->failed ? 0 : buf->cap - buf->len;
-    int len = aw_vsnprintf(room ? buf->ptr + buf->len : NULL, room, fmt, ap);
-    if (len < 0) {
-        buf->failed = true;
-        if (room)
-            buf->ptr[buf->len] = 0;
-    } else if ((size_t)len < room) {
-        buf->len += (size_t)len;
-    } else {
-        if (room)
-            buf->ptr[buf->len] = 0; /* as it was, should memory be out */
-        if (buf_reserve(buf, (size_t)len)) {
-            aw_vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, again);
-            buf->len += (size_t)len;
-        }
-    }
+    size_t len = room ? plain((struct out){ buf->ptr + buf->len, room - 1 }, fmt, ap) : SIZE_MAX;
+    if (len < room)
+        buf->len += len;
+    if (room)
+        buf->ptr[buf->len] = 0; /* as it was, where that was not all */
+    if (len >= room)
+        buf_vprintf_any(buf, fmt, again);
     va_end(again);
 }
 
@@ -181,4 +187,14 @@ void aw_buf_printf(struct aw_buf *buf, const char *fmt, ...)
     va_start(ap, fmt);
     aw_buf_vprintf(buf, fmt, ap);
     va_end(ap);
+}
+
+int aw_snprintf(char *to, size_t size, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    int len = aw_vsnprintf(to, size, fmt, ap);
+    va_end(ap);
+    return len;
 }

@@ -61,6 +61,7 @@ void aw_buf_printf(struct aw_buf *buf, const char *fmt, ...) __attribute__((form
 void aw_buf_vprintf(struct aw_buf *buf, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* As vsnprintf, and several times as fast where the format has nothing but %s, %.*s, %c, %u, %d, %lu, %ld and %%. */
 int aw_vsnprintf(char *to, size_t size, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
+int aw_snprintf(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 static inline struct aw_str aw_buf_view(const struct aw_buf *buf)
 {
