@@ -33,7 +33,7 @@ static int64_t sign_extend(uint64_t value, unsigned bits)
     return bits >= 64 ? (int64_t)value : (int64_t)((value ^ sign) - sign);
 }
 
-/* ---- Finding the form.  A key's forms lie side by side. */
+/* ---- Finding the form */
 
 static bool holds(const struct sass_form *form, const struct word *w, unsigned arch)
 {
@@ -47,17 +47,10 @@ static bool holds(const struct sass_form *form, const struct word *w, unsigned a
 
 static const struct sass_form *find(const struct word *w, unsigned arch)
 {
-    unsigned key = (unsigned)(field(w, 0, 12) | field(w, 91, 1) << 12), low = 0, high = sass_forms_n;
-    while (low < high) {
-        unsigned middle = (low + high) / 2;
-        if (sass_forms[middle].key < key)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < sass_forms_n && sass_forms[low].key == key; low++)
-        if (holds(&sass_forms[low], w, arch))
-            return &sass_forms[low];
+    unsigned key = (unsigned)(field(w, 0, 12) | field(w, 91, 1) << 12), k = sass_first_forms[key];
+    for (; k && k <= sass_forms_n && sass_forms[k - 1].key == key; k++)
+        if (holds(&sass_forms[k - 1], w, arch))
+            return &sass_forms[k - 1];
     return NULL;
 }
 

@@ -60,6 +60,8 @@ struct sass_form {
 
 extern const struct sass_form sass_forms[]; /* by key; rows with conditions first */
 extern const unsigned sass_forms_n;
+enum { SASS_KEYS = 1 << 13 };
+extern const uint16_t sass_first_forms[SASS_KEYS]; /* by key: 1 + the first of its forms, which lie side by side; 0: none */
 extern const char *const sass_op_names[], *const sass_op_meanings[], *const sass_field_names[], *const sass_sreg_names[256];
 extern const char *const *const sass_value_names[];
 

@@ -392,6 +392,11 @@ class Table:
                       f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers}, {words} '
                       f'}},\n')
         out.write(f'}};\nconst unsigned sass_forms_n = {len(self.forms)};\n\n')
+        first = {form.number: i for i, form in reversed(list(enumerate(self.forms)))}
+        out.write('const uint16_t sass_first_forms[SASS_KEYS] = {\n')
+        for number, i in sorted(first.items()):
+            out.write(f'    [{number:#x}] = {i + 1},\n')
+        out.write('};\n\n')
         out.write('const char *const sass_op_names[] = {\n    "?",\n')
         for op in self.ops:
             out.write(f'    "{op.replace("_", ".")}",\n')
