@@ -1,7 +1,6 @@
 /* Atomic operations and reductions of memory: of one number, of 128 bits, and from sm_90 on of vectors. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "sass/access.h"
 
@@ -109,11 +108,11 @@ static struct values listed(const struct sass_text *v, unsigned n)
 {
     struct values all;
     if (n == 1)
-        snprintf(all.s, sizeof all.s, "%s", v[0].s);
+        aw_snprintf(all.s, sizeof all.s, "%s", v[0].s);
     else if (n == 2)
-        snprintf(all.s, sizeof all.s, "{%s, %s}", v[0].s, v[1].s);
+        aw_snprintf(all.s, sizeof all.s, "{%s, %s}", v[0].s, v[1].s);
     else
-        snprintf(all.s, sizeof all.s, "{%s, %s, %s, %s}", v[0].s, v[1].s, v[2].s, v[3].s);
+        aw_snprintf(all.s, sizeof all.s, "{%s, %s, %s, %s}", v[0].s, v[1].s, v[2].s, v[3].s);
     return all;
 }
 
@@ -299,7 +298,7 @@ void sass_emit_atom_cas(struct sass_lift *l, const struct sass_insn *i)
     char values[sizeof b.s + sizeof c.s + 4];
     unsigned type = sass_mod(l, SASS_F_ATYPE);
     struct value_type t = value_type(l);
-    snprintf(values, sizeof values, "%s, %s", b.s, c.s);
+    aw_snprintf(values, sizeof values, "%s, %s", b.s, c.s);
     if (type > SASS_ATYPE_64 && type != SASS_ATYPE_S64 && type != SASS_ATYPE_128)
         sass_fail(l, "type %u", type);
     atomic(l, i, t.how == LONG ? "cas.b128" : t.how == JOINED ? "cas.b64" : "cas.b32", values);

@@ -1,7 +1,6 @@
 /* Loads, stores, constants, atomics, fences.  Order and scope come from the modifiers; hints of caches are dropped. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "sass/access.h"
@@ -273,11 +272,11 @@ static const char *type_of(unsigned size)
 static void vector(char *text, size_t size, const struct sass_text *at, unsigned n)
 {
     if (n == 1)
-        snprintf(text, size, "%s", at[0].s);
+        aw_snprintf(text, size, "%s", at[0].s);
     else if (n == 2)
-        snprintf(text, size, "{%s, %s}", at[0].s, at[1].s);
+        aw_snprintf(text, size, "{%s, %s}", at[0].s, at[1].s);
     else
-        snprintf(text, size, "{%s, %s, %s, %s}", at[0].s, at[1].s, at[2].s, at[3].s);
+        aw_snprintf(text, size, "{%s, %s, %s, %s}", at[0].s, at[1].s, at[2].s, at[3].s);
 }
 
 /* "v4.b32 {%r4, %r5, %r6, %r7}" as "v2.b64 {%w0, %w1}": whether the registers are pairs that are numbers of 64 bits. */
@@ -645,7 +644,7 @@ void sass_emit_ldgsts(struct sass_lift *l, const struct sass_insn *i)
     if (asked) {
         struct sass_text whole = count;
         if (!part)
-            snprintf(whole.s, sizeof whole.s, "%u", bytes);
+            aw_snprintf(whole.s, sizeof whole.s, "%u", bytes);
         count = sass_temp(l, 't');
         sass_step(l, "selp.b32 %s, %s, 0, %s", count.s, whole.s, sass_pred(l, &o[SASS_S]).s);
     }

@@ -1,7 +1,6 @@
 /* Products of small matrices, held in fragments as PTX's mma has them, and the loads of such. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "sass/lift.h"
 
@@ -17,9 +16,9 @@ static struct list registers(struct sass_lift *l, const struct sass_operand *o, 
     for (unsigned k = 0; k < n; k++) {
         struct sass_operand word = sass_words_of(o, k, 1);
         struct sass_text v = written ? sass_dest(l, o, k) : sass_in_register(l, sass_raw(l, &word), 't');
-        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", v.s);
+        at += (size_t)aw_snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", v.s);
     }
-    snprintf(t.s + at, sizeof t.s - at, "}");
+    aw_snprintf(t.s + at, sizeof t.s - at, "}");
     return t;
 }
 
@@ -62,7 +61,7 @@ void sass_emit_hmma(struct sass_lift *l, const struct sass_insn *i)
         bool deep = shape == SASS_SHAPE_16816;
         const char *in = type == SASS_TYPE_BF16 ? "bf16.bf16" : "f16.f16", *out = f32 ? "f32" : "f16";
         char what[64];
-        snprintf(what, sizeof what, "m16n8k%u.row.col.%s.%s.%s", deep ? 16u : 8u, out, in, out);
+        aw_snprintf(what, sizeof what, "m16n8k%u.row.col.%s.%s.%s", deep ? 16u : 8u, out, in, out);
         product(l, i, what, deep ? 4 : 2, deep ? 2 : 1, acc);
     } else {
         sass_fail(l, "shape %u of type %u", shape, type);
@@ -87,9 +86,9 @@ void sass_emit_hmma_884(struct sass_lift *l, const struct sass_insn *i)
     }
     for (unsigned k = 0; k < n; k++) {
         d[k] = sass_temp(l, 't');
-        at[0] += (size_t)snprintf(from.s + at[0], sizeof from.s - at[0], "%s%s", k ? ", " : "",
+        at[0] += (size_t)aw_snprintf(from.s + at[0], sizeof from.s - at[0], "%s%s", k ? ", " : "",
                                   k >= first && k < first + 2 ? c[k - first].s : zero.s);
-        at[1] += (size_t)snprintf(to.s + at[1], sizeof to.s - at[1], "%s%s", k ? ", " : "", d[k].s);
+        at[1] += (size_t)aw_snprintf(to.s + at[1], sizeof to.s - at[1], "%s%s", k ? ", " : "", d[k].s);
     }
     struct list a = registers(l, &o[SASS_A], 2, false), b = registers(l, &o[SASS_B], 2, false);
     const char *type = f32 ? "f32" : "f16";
@@ -126,8 +125,8 @@ void sass_emit_imma(struct sass_lift *l, const struct sass_insn *i)
     }
     char what[64];
     bool deep = shape == SASS_SHAPE_16832; /* of 8 bits 4 and 2 registers, of 4 bits half as many */
-    snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shapes[shape].name, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "", a,
-             b);
+    aw_snprintf(what, sizeof what, "%s.row.col%s.s32.%s.%s.s32", shapes[shape].name, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "",
+                a, b);
     product(l, i, what, deep ? bits_a / 2 : shapes[shape].a, deep ? bits_a / 4 : shapes[shape].b, shapes[shape].c);
 }
 
@@ -142,7 +141,7 @@ void sass_emit_hmma_sp(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "shape %u of type %u", shape, type);
         return;
     }
-    snprintf(what, sizeof what, "m16n8k%u.row.col.%s.%s.%s", k, out, in, out);
+    aw_snprintf(what, sizeof what, "m16n8k%u.row.col.%s.%s.%s", k, out, in, out);
     sparse(l, i, what, k == least ? 2 : 4, f32 ? 4 : 2);
 }
 
@@ -156,7 +155,7 @@ void sass_emit_imma_sp(struct sass_lift *l, const struct sass_insn *i)
         sass_fail(l, "shape %u of these types", shape);
         return;
     }
-    snprintf(what, sizeof what, "m16n8k%u.row.col%s.s32.%s.%s.s32", k, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "", a, b);
+    aw_snprintf(what, sizeof what, "m16n8k%u.row.col%s.s32.%s.%s.s32", k, sass_mod(l, SASS_F_SAT) ? ".satfinite" : "", a, b);
     sparse(l, i, what, k == least ? 2 : 4, 4);
 }
 
@@ -195,7 +194,7 @@ void sass_emit_bmma(struct sass_lift *l, const struct sass_insn *i)
         return;
     }
     char what[64];
-    snprintf(what, sizeof what, "%s.row.col.s32.b1.b1.s32.%s.popc", shapes[shape].name,
+    aw_snprintf(what, sizeof what, "%s.row.col.s32.b1.b1.s32.%s.popc", shapes[shape].name,
              sass_mod(l, SASS_F_FN) == SASS_FN_AND ? "and" : "xor");
     product(l, i, what, shapes[shape].a, shapes[shape].b, shapes[shape].c);
 }
@@ -208,9 +207,9 @@ static struct list doubles(struct sass_lift *l, enum sass_slot slot, unsigned n)
     for (unsigned k = 0; k < n; k++) {
         struct sass_operand pair = sass_words_of(sass_look(l, slot), 2 * k, 2);
         struct sass_text v = sass_in_register(l, sass_f64(l, &pair), 'w');
-        at += (size_t)snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", v.s);
+        at += (size_t)aw_snprintf(t.s + at, sizeof t.s - at, "%s%s", k ? ", " : "", v.s);
     }
-    snprintf(t.s + at, sizeof t.s - at, "}");
+    aw_snprintf(t.s + at, sizeof t.s - at, "}");
     return t;
 }
 
@@ -230,7 +229,7 @@ void sass_emit_dmma(struct sass_lift *l, const struct sass_insn *i)
     size_t at = 1;
     for (unsigned k = 0; k < shapes[shape].c; k++) {
         d[k] = sass_temp(l, 'w');
-        at += (size_t)snprintf(to.s + at, sizeof to.s - at, "%s%s", k ? ", " : "", d[k].s);
+        at += (size_t)aw_snprintf(to.s + at, sizeof to.s - at, "%s%s", k ? ", " : "", d[k].s);
     }
     sass_do(l, "mma.sync.aligned.%s.row.col%s.f64.f64.f64.f64 %s}, %s, %s, %s", shapes[shape].name, round, to.s, a.s, b.s, c.s);
     for (unsigned k = 0; k < shapes[shape].c && sass_writes(&i->opnd[SASS_D]); k++)

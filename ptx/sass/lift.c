@@ -43,7 +43,8 @@ static void find_windows(struct sass_lift *l, const struct sass_insn *i, bool se
 
 static bool jumps(const struct sass_insn *i)
 {
-    return i->opnd[SASS_J].kind != SASS_NONE || i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU || i->op == SASS_CALL;
+    return i->opnd[SASS_J].kind != SASS_NONE || i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU ||
+           i->op == SASS_CALL;
 }
 
 /* What is asked of the whole code is found while its instructions are at hand: later that would be a walk through all of them. */

@@ -249,6 +249,8 @@ void sass_line_files(const struct sass_lift *l, struct aw_buf *out);
 void sass_step(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void sass_do(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 struct sass_text sass_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* A name, or nothing, and a number behind it: what most text is made of, several times as fast. */
+struct sass_text sass_numbered(const char *name, uint32_t n);
 /* A new temporary: 't', 'w', 'h', 'q' or 'x'. */
 struct sass_text sass_temp(struct sass_lift *l, char kind);
 /* What is not known: the kernel cannot be lifted.  The first failure is kept. */

@@ -83,10 +83,10 @@ static struct sass_text reg_name(struct sass_lift *l, const struct sass_operand 
     unsigned r = o->reg + word;
     if (o->kind == SASS_UREG) {
         l->uregs[r & 255] = 1;
-        return sass_format("%%u%u", r);
+        return sass_numbered("%u", r);
     }
     l->regs[r & 255] = 1;
-    return sass_format("%%r%u", r);
+    return sass_numbered("%r", r);
 }
 
 /* ---- Constants */
@@ -198,7 +198,7 @@ static struct sass_text bank3_address(struct sass_lift *l, bool high)
         if (l->cubin->symbols[relocs->at[k].symbol].kind == SASS_SYMBOL_CONSTANT && relocs->at[k].kind != SASS_RELOC_PLACE)
             return (struct sass_text){ "0" };
     if (l->constant_window)
-        return high ? sass_format("%u", SASS_CONSTANT_WINDOW) : (struct sass_text){ "0" };
+        return high ? sass_numbered("", SASS_CONSTANT_WINDOW) : (struct sass_text){ "0" };
     for (uint32_t k = 0; k < l->cubin->n_symbols; k++)
         if (l->cubin->symbols[k].kind == SASS_SYMBOL_CONSTANT)
             symbol = k;
@@ -211,7 +211,7 @@ static struct sass_text bank0_before_90(struct sass_lift *l, uint32_t at, bool *
 {
     *ret_known = true;
     if (at == (l->cubin->arch < 80 ? SASS_BANK0_LAST_75 : SASS_BANK0_LAST_80))
-        return sass_format("%" PRIu32, last_parameter(l));
+        return sass_numbered("", last_parameter(l));
     switch (at) {
     case SASS_BANK0_SELF: case SASS_BANK0_SELF + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF);
     case SASS_BANK0_CONSTANTS: case SASS_BANK0_CONSTANTS + 4: return bank3_address(l, at != SASS_BANK0_CONSTANTS);
@@ -244,7 +244,7 @@ static struct sass_text bank0_from_90(struct sass_lift *l, uint32_t at, bool *re
     case SASS_BANK0_SELF_90: case SASS_BANK0_SELF_90 + 4: return word_of_pair(l, bank0_address(l), at != SASS_BANK0_SELF_90);
     case SASS_BANK0_CONSTANTS_90: case SASS_BANK0_CONSTANTS_90 + 4: return bank3_address(l, at != SASS_BANK0_CONSTANTS_90);
     case SASS_BANK0_LAST_90: case SASS_BANK0_LAST_90 + 4:
-        return word_of_pair(l, sass_sum(l, true, bank0_address(l), sass_format("%" PRIu32, last_parameter(l))),
+        return word_of_pair(l, sass_sum(l, true, bank0_address(l), sass_numbered("", last_parameter(l))),
                             at != SASS_BANK0_LAST_90);
     case SASS_BANK0_DESCRIPTOR_90: case SASS_BANK0_DESCRIPTOR_90 + 4: return (struct sass_text){ "0" };
     default: return cluster_word(l, at, ret_known);
@@ -257,9 +257,9 @@ static struct sass_text bank0_always(struct sass_lift *l, uint32_t at, bool *ret
     *ret_known = true;
     switch (at) {
     case SASS_BANK0_SHARED_WINDOW: case SASS_BANK0_LOCAL_WINDOW: case SASS_BANK0_RESERVED: return (struct sass_text){ "0" };
-    case SASS_BANK0_SHARED_WINDOW + 4: l->shared_window = true; return sass_format("%u", SASS_SHARED_WINDOW);
-    case SASS_BANK0_LOCAL_WINDOW + 4: l->local = l->local_window = true; return sass_format("%u", SASS_LOCAL_WINDOW);
-    case SASS_BANK0_STACK: return sass_format("%u", l->frame);
+    case SASS_BANK0_SHARED_WINDOW + 4: l->shared_window = true; return sass_numbered("", SASS_SHARED_WINDOW);
+    case SASS_BANK0_LOCAL_WINDOW + 4: l->local = l->local_window = true; return sass_numbered("", SASS_LOCAL_WINDOW);
+    case SASS_BANK0_STACK: return sass_numbered("", l->frame);
     case SASS_BANK0_DYNAMIC: return special(l, "%dynamic_smem_size");
     case SASS_BANK0_UNITS: return special(l, "%nsmid");
     case SASS_BANK0_GRID: case SASS_BANK0_GRID + 4:
@@ -280,7 +280,7 @@ static struct sass_text bank0(struct sass_lift *l, uint32_t at)
         if (at % 4)
             sass_fail(l, "unaligned constant 0x%x", at);
         l->words[word] = 1;
-        return sass_format("%%c%u", word * 4);
+        return sass_numbered("%c", word * 4);
     }
     uint32_t environment = l->cubin->arch < 90 ? SASS_BANK0_ENVIRONMENT : SASS_BANK0_ENVIRONMENT_90;
     bool known = false;
@@ -353,7 +353,7 @@ static struct sass_text constant(struct sass_lift *l, const struct sass_operand 
         return word_of_pair(l, sass_symbol_address(l, r->symbol, 0), false);
     switch (o->bank) {
     case 0: return bank0(l, at);
-    case 2: return sass_format("%" PRIu32, bank2_word(l, at));
+    case 2: return sass_numbered("", bank2_word(l, at));
     case 3: return bank3(l, at);
     case 4: return bank4(l, at);
     default: sass_fail(l, "constant bank %u", o->bank); return (struct sass_text){ "0" };
@@ -378,7 +378,7 @@ static struct sass_text relocated(struct sass_lift *l, const struct sass_reloc *
         return r->kind == SASS_RELOC_KERNEL32_LO ? lo : hi;
     }
     if (r->kind == SASS_RELOC_PLACE && s->kind == SASS_SYMBOL_CONSTANT)
-        return sass_format("%" PRIu32, (uint32_t)(s->value + (uint64_t)addend));
+        return sass_numbered("", (uint32_t)(s->value + (uint64_t)addend));
     if (!low && r->kind != SASS_RELOC_ABS32_HI) {
         sass_fail(l, "relocation %" PRIu32, r->type);
         return (struct sass_text){ "0" };
@@ -389,12 +389,12 @@ static struct sass_text relocated(struct sass_lift *l, const struct sass_reloc *
         return low ? lo : hi;
     }
     if ((s->kind == SASS_SYMBOL_FUNCTION || s->kind == SASS_SYMBOL_NONE) && !addend)
-        return low ? sass_format("%" PRIu32, r->symbol + 1) : sass_format("%u", SASS_FUNCTION_ADDRESS);
+        return low ? sass_numbered("", r->symbol + 1) : sass_numbered("", SASS_FUNCTION_ADDRESS);
     if (!sass_place_of(l, r->symbol, addend, &place)) {
         sass_fail(l, "address of %.*s, which is nothing that is known", AW_STR_ARG(s->name));
         place = 0;
     }
-    return low ? sass_format("%" PRIu32, place) : (struct sass_text){ "0" };
+    return low ? sass_numbered("", place) : (struct sass_text){ "0" };
 }
 
 static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand *o, unsigned word)
@@ -407,7 +407,7 @@ static struct sass_text raw_word(struct sass_lift *l, const struct sass_operand 
         return sass_known(l, o, word) ? sass_format("%s", sass_known(l, o, word)) : reg_name(l, o, word);
     case SASS_IMM: {
         const struct sass_reloc *r = sass_reloc_of(l, l->at);
-        return r ? relocated(l, r, o->value) : sass_format("%" PRIu32, (uint32_t)((uint64_t)o->value >> (32 * word)));
+        return r ? relocated(l, r, o->value) : sass_numbered("", (uint32_t)((uint64_t)o->value >> (32 * word)));
     }
     case SASS_CONST: return constant(l, o, word);
     case SASS_NONE: return (struct sass_text){ "0" };
@@ -516,7 +516,7 @@ static struct sass_text words(struct sass_lift *l, const struct sass_operand *o)
         for (uint32_t i = 0; i < code->n_params; i++)
             if (code->params[i].offset <= at && at + 8 <= code->params[i].offset + code->params[i].size && at % 8 == 0) {
                 l->pairs[at / 4] = 1;
-                return sass_format("%%cd%u", at);
+                return sass_numbered("%cd", at);
             }
     }
     if (o->kind == SASS_CONST && o->bank == 4) {
@@ -621,7 +621,7 @@ struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o)
     if (o->kind != SASS_PRED && o->kind != SASS_UPRED)
         sass_fail(l, "predicate of kind %u", o->kind);
     (o->kind == SASS_UPRED ? l->upreds : l->preds)[o->reg & 7] = 1;
-    struct sass_text p = sass_format(o->kind == SASS_UPRED ? "%%up%u" : "%%p%u", o->reg & 7u);
+    struct sass_text p = sass_numbered(o->kind == SASS_UPRED ? "%up" : "%p", o->reg & 7u);
     if (!o->inv)
         return p;
     struct sass_text q = sass_temp(l, 'q');
@@ -671,7 +671,7 @@ struct sass_text sass_dest(struct sass_lift *l, const struct sass_operand *o, un
         if (o->reg == SASS_PT)
             return sass_temp(l, 'q');
         (o->kind == SASS_UPRED ? l->upreds : l->preds)[o->reg & 7] = 1;
-        return sass_format(o->kind == SASS_UPRED ? "%%up%u" : "%%p%u", o->reg & 7u);
+        return sass_numbered(o->kind == SASS_UPRED ? "%up" : "%p", o->reg & 7u);
     }
     if (!sass_writes(o))
         return sass_temp(l, 't');

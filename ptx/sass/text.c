@@ -54,10 +54,32 @@ struct sass_text sass_format(const char *fmt, ...)
     return t;
 }
 
+struct sass_text sass_numbered(const char *name, uint32_t n)
+{
+    enum { DIGITS = 10 };
+    struct sass_text t;
+    char digits[DIGITS];
+    size_t at = 0, first = DIGITS;
+    for (; name[at] && at < sizeof t.s - DIGITS - 1; at++)
+        t.s[at] = name[at];
+    do
+        digits[--first] = (char)('0' + n % 10);
+    while (n /= 10);
+    while (first < DIGITS)
+        t.s[at++] = digits[first++];
+    t.s[at] = 0;
+    return t;
+}
+
 struct sass_text sass_temp(struct sass_lift *l, char kind)
 {
-    unsigned which = kind == 't' ? 0 : kind == 'w' ? 1 : kind == 'h' ? 2 : kind == 'q' ? 3 : 4;
-    return sass_format("%%%c%u", kind, l->temps[which]++);
+    switch (kind) {
+    case 't': return sass_numbered("%t", l->temps[0]++);
+    case 'w': return sass_numbered("%w", l->temps[1]++);
+    case 'h': return sass_numbered("%h", l->temps[2]++);
+    case 'q': return sass_numbered("%q", l->temps[3]++);
+    default: return sass_numbered("%x", l->temps[4]++);
+    }
 }
 
 void sass_fail(struct sass_lift *l, const char *fmt, ...)
