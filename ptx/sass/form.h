@@ -1,5 +1,5 @@
-/* The table of forms that tools/gen/sass.py makes of ptx/tab/sass.def, as decoder and listing read it.  Nobody else includes
- * it. */
+/* The table of forms that tools/gen/sass.py makes of ptx/tab/sass.def, as decoder and listing read it, and who makes
+ * instructions at random.  Nobody else includes it. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef AW_PTX_SASS_FORM_H
 #define AW_PTX_SASS_FORM_H

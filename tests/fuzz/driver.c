@@ -1,6 +1,7 @@
 /* Runs a fuzz target without libFuzzer: mutates its seeds for a while, or feeds it the files named.
  *
  *   x_fuzz [-t seconds] [-s seed] [-o file]     mutate; `file` always holds the input under way, for when it crashes
+ *   x_fuzz -n runs [-s seed] [-o file]          the same for so many inputs, with a line every 100,000
  *   x_fuzz FILE...                              feed these, and the files of folders among them
  *
  * It is no replacement for coverage-guided fuzzing; it is what runs everywhere, in a sanitizer build, with every test
@@ -239,7 +240,8 @@ static size_t mutate_grammar(char *bytes, size_t len, const struct aw_fuzz_seed 
     return LLVMFuzzerCustomMutator((uint8_t *)bytes, len, LARGEST, (unsigned)rnd());
 }
 
-static int run(unsigned seconds, uint64_t seed, const char *keep_path)
+/* `most` inputs; 0: as many as there is time for. */
+static int run(unsigned seconds, unsigned long most, uint64_t seed, const char *keep_path)
 {
     struct aw_fuzz_seed seeds[32];
     unsigned n = aw_fuzz_seeds(seeds, 32);
@@ -250,8 +252,12 @@ static int run(unsigned seconds, uint64_t seed, const char *keep_path)
     printf("seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
     unsigned long runs = 0;
-    for (time_t end = time(NULL) + (time_t)seconds; time(NULL) < end;)
+    for (time_t begin = time(NULL); most ? runs < most : time(NULL) < begin + (time_t)seconds;)
         for (int i = 0; i < 64; i++, runs++) {
+            if (most && runs && runs % 100000 == 0) {
+                printf("%lu runs, %ld s\n", runs, (long)(time(NULL) - begin));
+                fflush(stdout);
+            }
             const struct aw_fuzz_seed *s = &seeds[rnd() % n];
             size_t len = s->len < LARGEST ? s->len : LARGEST;
             memcpy(bytes, s->bytes, len);
@@ -275,10 +281,13 @@ int main(int argc, char **argv)
 {
     unsigned seconds = 2;
     uint64_t seed = (uint64_t)time(NULL) * 2654435761u + (uint64_t)getpid();
+    unsigned long most = 0;
     const char *keep_path = NULL;
-    for (int c; (c = getopt(argc, argv, "t:s:o:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "t:n:s:o:")) != -1;) {
         if (c == 't')
             seconds = (unsigned)strtoul(optarg, NULL, 10);
+        else if (c == 'n')
+            most = strtoul(optarg, NULL, 10);
         else if (c == 's')
             seed = strtoull(optarg, NULL, 10);
         else if (c == 'o')
@@ -286,5 +295,5 @@ int main(int argc, char **argv)
         else
             return 2;
     }
-    return optind < argc ? feed_all(argc - optind, argv + optind) : run(seconds, seed, keep_path);
+    return optind < argc ? feed_all(argc - optind, argv + optind) : run(seconds, most, seed, keep_path);
 }

@@ -1,7 +1,8 @@
 /* Any bytes as a cubin: the reader hands out nothing that lies outside, every kernel can be listed, and lifting one gives PTX, or
  * says in one line why it gives none.
  *
- * Seeds are the *.cubin files of the folder $AW_FUZZ_SEEDS, by default two made by hand. */
+ * Seeds are the *.cubin files of the folder $AW_FUZZ_SEEDS, by default small ones with random instructions of ptx/tab/sass.def.
+ */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <glob.h>
 #include <limits.h>
@@ -13,7 +14,10 @@
 #include "sass/cubin.h"
 #include "sass/insn.h"
 #include "sass/sass.h"
+#include "sass_mutate.h"
 #include "unit/sass/make_cubin.h"
+
+enum { LONGEST = 12 }; /* instructions of a seed that is made here */
 
 static void inside(const struct sass_bytes *bytes, const uint8_t *data, size_t size)
 {
@@ -97,57 +101,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     return 0;
 }
 
-/* ---- What is changed is mostly code: bits of an instruction, or another one in its place.  Changes anywhere are mutate_once's.
- * ---- */
-
-static uint64_t next(uint64_t *state)
-{
-    *state = *state * 6364136223846793005u + 1442695040888963407u;
-    return *state >> 33;
-}
-
-/* A random instruction of a section that looks like code; NULL where there is none.  `data` may be damaged already. */
-static uint8_t *some_insn(uint8_t *data, size_t size, uint64_t *state)
-{
-    struct sass_cubin *cubin;
-    const char *why;
-    uint8_t *found = NULL;
-    if (sass_open(data, size, &cubin, &why) != AW_OK)
-        return NULL;
-    uint32_t n = sass_kernel_count(cubin) + cubin->n_functions, i = n ? (uint32_t)(next(state) % n) : 0;
-    if (n) {
-        const struct sass_code *code = i < cubin->n_functions ? &cubin->functions[i] : &cubin->kernels[i - cubin->n_functions];
-        if (code->text.size)
-            found = data + (code->text.ptr - data) + next(state) % (code->text.size / SASS_INSN_SIZE) * SASS_INSN_SIZE;
-    }
-    sass_close(cubin);
-    return found;
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
-{
-    uint64_t state = seed;
-    uint8_t *to = next(&state) % 8 ? some_insn(data, size, &state) : NULL, *from;
-    if (!to)
-        return LLVMFuzzerMutate(data, size, max);
-    switch (next(&state) % 4) {
-    case 0:
-        if ((from = some_insn(data, size, &state)))
-            memmove(to, from, SASS_INSN_SIZE);
-        break;
-    case 1: /* an opcode with others' operands */
-        if ((from = some_insn(data, size, &state)))
-            memmove(to, from, 2);
-        break;
-    case 2:
-        to[next(&state) % SASS_INSN_SIZE] = (uint8_t)next(&state);
-        break;
-    default:
-        to[next(&state) % SASS_INSN_SIZE] ^= (uint8_t)(1u << next(&state) % 8);
-    }
-    return size;
-}
-
 /* Of whole files, those that the folder named has. */
 static unsigned seeds_of(const char *dir, struct aw_fuzz_seed *ret_seeds, unsigned max)
 {
@@ -169,18 +122,30 @@ static unsigned seeds_of(const char *dir, struct aw_fuzz_seed *ret_seeds, unsign
     return n;
 }
 
+/* Small ones, so that thousands are lifted in a second: a few instructions of the table, of which those behind the first that has
+ * no meaning are never lifted, and an end. */
+static struct aw_fuzz_seed made(unsigned arch, bool old, unsigned n, uint64_t *state)
+{
+    static const uint64_t end[] = { 0x000000000000794d, 0x000fea0003800000, 0xfffffff000007947, 0x000fc0000383ffff };
+    uint64_t code[2 * LONGEST];
+    struct aw_buf out = { 0 };
+    for (unsigned k = 0; k + 2 < n; k++)
+        sass_insn_make((uint8_t *)(code + (size_t)2 * k), arch, k, n, state);
+    memcpy(code + 2 * (n - 2), end, sizeof end);
+    make_cubin(&out, &(struct make_cubin){ .arch = arch, .old = old, .code = code, .n = n, .lines = n % 2 });
+    return (struct aw_fuzz_seed){ out.ptr, out.len };
+}
+
 unsigned aw_fuzz_seeds(struct aw_fuzz_seed *ret_seeds, unsigned max)
 {
-    static const uint64_t code[] = { 0x00000a00ff017624, 0x000fe400078e00ff, 0x0000000402027981, 0x000ea2000c1e1900,
-                                     0x000000000000794d, 0x000fea0003800000, 0xfffffff000007947, 0x000fc0000383ffff };
+    static const unsigned archs[] = { 75, 80, 86, 89, 90 }, sizes[] = { 3, 4, 5, 7, LONGEST };
+    uint64_t state = 1;
     unsigned n = 0;
     const char *dir = getenv("AW_FUZZ_SEEDS");
     if (dir)
         return seeds_of(dir, ret_seeds, max);
-    for (; n < 2 && n < max; n++) {
-        struct aw_buf out = { 0 };
-        make_cubin(&out, &(struct make_cubin){ .arch = n ? 75 : 80, .old = n, .code = code, .n = 4, .lines = true });
-        ret_seeds[n] = (struct aw_fuzz_seed){ out.ptr, out.len };
-    }
+    for (unsigned a = 0; a < sizeof archs / sizeof *archs; a++)
+        for (unsigned s = 0; s < sizeof sizes / sizeof *sizes && n < max; s++)
+            ret_seeds[n++] = made(archs[a], archs[a] == 75, sizes[s], &state);
     return n;
 }
