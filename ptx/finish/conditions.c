@@ -102,7 +102,27 @@ static void note_branch(const struct flow *f, const bool *body, struct condition
         note(f, body, c, LLVMGetOperand(LLVMGetBasicBlockTerminator(f->blocks[b].bb), 0));
 }
 
-void ptx_conditions(const struct flow *f, const bool *body, bool branches, struct conditions *ret)
+/* Does nothing ask whether the compare-and-swap has written? */
+static bool only_finds(V swap)
+{
+    for (LLVMUseRef u = LLVMGetFirstUse(swap); u; u = LLVMGetNextUse(u)) {
+        V user = LLVMGetUser(u);
+        if (!LLVMIsAExtractValueInst(user) || LLVMGetNumIndices(user) != 1 || LLVMGetIndices(user)[0] != 0)
+            return false;
+    }
+    return true;
+}
+
+static unsigned operands_of(V x, unsigned of)
+{
+    if (LLVMIsAPHINode(x))
+        return LLVMCountIncoming(x);
+    if (of & PTX_CONDITIONS_FOUND && LLVMIsAAtomicCmpXchgInst(x) && only_finds(x))
+        return 1; /* the address */
+    return (unsigned)LLVMGetNumOperands(x);
+}
+
+void ptx_conditions(const struct flow *f, const bool *body, unsigned of, struct conditions *ret)
 {
     bool own = false;
     ret->n = 0;
@@ -110,10 +130,10 @@ void ptx_conditions(const struct flow *f, const bool *body, bool branches, struc
     for (unsigned at = 0; at < ret->n; at++) {
         V x = ret->at[at];
         bool phi = LLVMIsAPHINode(x) != NULL;
-        unsigned operands = phi ? LLVMCountIncoming(x) : (unsigned)LLVMGetNumOperands(x);
+        unsigned operands = operands_of(x, of);
         for (unsigned i = 0; i < operands; i++)
             note(f, body, ret, phi ? LLVMGetIncomingValue(x, i) : LLVMGetOperand(x, i));
-        for (unsigned i = 0; branches && phi && i < operands; i++)
+        for (unsigned i = 0; of & PTX_CONDITIONS_BRANCHES && phi && i < operands; i++)
             note_branch(f, body, ret, LLVMGetIncomingBlock(x, i));
         if (!own && LLVMIsALoadInst(x) && of_space(LLVMGetOperand(x, 0), AS_LOCAL, 0)) {
             note_own(f, body, ret);

@@ -14,9 +14,14 @@ struct conditions {
     unsigned n;
 };
 
-/* All that the conditions of the ways out of the loop are made of within it; `body`: its blocks, f->n of them.  `branches`: and
- * the conditions of the branches on which it hangs what a phi becomes. */
-void ptx_conditions(const struct flow *f, const bool *body, bool branches, struct conditions *ret);
+enum ptx_conditions_of {
+    PTX_CONDITIONS_BRANCHES = 1, /* the conditions of the branches on which it hangs what a phi becomes, too */
+    PTX_CONDITIONS_FOUND = 2     /* of a compare-and-swap what it finds in memory, which is the same whatever it is given */
+};
+
+/* All that the conditions of the ways out of the loop are made of within it; `body`: its blocks, f->n of them.  `of`: a set of
+ * enum ptx_conditions_of. */
+void ptx_conditions(const struct flow *f, const bool *body, unsigned of, struct conditions *ret);
 
 /* Is the value the same each time round, or one of several that are, as a phi is: made outside, or computed from that alone?  In
  * unoptimised code also a variable of the lane's own, and what a function says of such. */

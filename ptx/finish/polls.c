@@ -5,7 +5,8 @@
  * ends when another thread writes row[i].  NVIDIA's compilers leave such a load in the loop, LLVM moves it out.  So where the end
  * of a loop depends on something volatile or atomic, too, or a loop that writes nothing reads a clock, sleeps or fences, each
  * plain load of one place on which its end depends is made volatile before anything moves: that keeps it in the loop, and makes
- * it something that may be waited for (wait.c). */
+ * it something that may be waited for (wait.c).  Not so a load that is only given to a compare-and-swap, as what it expects to
+ * find: it ends nothing, as the loop ends by what is found. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/conditions.h"
 #include "finish/target.h"
@@ -79,7 +80,7 @@ static bool mark(const struct flow *f, const bool *body, void *unused)
     struct conditions c;
     for (unsigned i = 0; i < f->n; i++)
         signs |= body[i] ? signs_in(f->blocks[i].bb, 0) : 0;
-    ptx_conditions(f, body, false, &c);
+    ptx_conditions(f, body, PTX_CONDITIONS_FOUND, &c);
     for (unsigned i = 0; waits(&c, signs) && i < c.n; i++)
         if (is_plain_load(c.at[i]) && ptx_conditions_invariant(f, body, LLVMGetOperand(c.at[i], 0)))
             LLVMSetVolatile(c.at[i], true);

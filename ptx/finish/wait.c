@@ -189,7 +189,7 @@ static enum watched ends_by_watching(const struct meeting *m, const struct flow 
 {
     struct conditions c;
     enum watched ret = NOT_WATCHED;
-    ptx_conditions(f, body, true, &c);
+    ptx_conditions(f, body, PTX_CONDITIONS_BRANCHES, &c);
     for (unsigned i = 0; i < c.n && ret != WATCHED; i++) {
         enum watched w = watches(m, f, body, c.at[i]);
         ret = w > ret ? w : ret;
