@@ -101,7 +101,6 @@ static bool decode(struct sass_lift *l)
             l->insns[k] = (struct sass_insn){ .offset = k * SASS_INSN_SIZE, .guard = SASS_PT, .undecoded = (uint8_t)d };
         look_at(l, k, several_constants);
     }
-    l->spins = l->occurs[SASS_YIELD];
     return true;
 }
 

@@ -437,6 +437,8 @@ bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_
 /* The targets that the file names for the BRX at `offset`; NULL: none. */
 const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset, uint32_t *ret_n);
 void sass_find_steps(struct sass_lift *l);
+/* Does the end of some loop depend on memory?  Loops that stand for one atomic operation aside. */
+bool sass_may_wait(struct sass_lift *l);
 bool sass_nop_waits(const struct sass_lift *l, const struct sass_insn *i);
 
 /* ---- Loops of compare-and-swap (swaps.c) */

@@ -211,7 +211,7 @@ void sass_find_steps(struct sass_lift *l)
     struct step_walk w = { .l = l };
     if (!has_accesses(l))
         return;
-    l->spins |= has_polls(l);
+    l->spins = has_polls(l) || (l->occurs[SASS_YIELD] && sass_may_wait(l));
     if (l->spins)
         return;
     w.state = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
