@@ -2,6 +2,7 @@
  *
  *   x_fuzz [-t seconds] [-s seed] [-o file]     mutate; `file` always holds the input under way, for when it crashes
  *   x_fuzz -n runs [-s seed] [-o file]          the same for so many inputs, with a line every 100,000
+ *   x_fuzz -w folder                            write the seeds there, for libFuzzer to begin with
  *   x_fuzz FILE...                              feed these, and the files of folders among them
  *
  * It is no replacement for coverage-guided fuzzing; it is what runs everywhere, in a sanitizer build, with every test
@@ -240,6 +241,20 @@ static size_t mutate_grammar(char *bytes, size_t len, const struct aw_fuzz_seed 
     return LLVMFuzzerCustomMutator((uint8_t *)bytes, len, LARGEST, (unsigned)rnd());
 }
 
+static int write_seeds(const char *dir)
+{
+    struct aw_fuzz_seed seeds[32];
+    unsigned n = aw_fuzz_seeds(seeds, 32);
+    for (unsigned i = 0; i < n; i++) {
+        char path[PATH_MAX];
+        snprintf(path, sizeof path, "%s/seed%u", dir, i);
+        keep(path, seeds[i].bytes, seeds[i].len);
+        free(seeds[i].bytes);
+    }
+    printf("%u seeds\n", n);
+    return n == 0;
+}
+
 /* `most` inputs; 0: as many as there is time for. */
 static int run(unsigned seconds, unsigned long most, uint64_t seed, const char *keep_path)
 {
@@ -283,7 +298,7 @@ int main(int argc, char **argv)
     uint64_t seed = (uint64_t)time(NULL) * 2654435761u + (uint64_t)getpid();
     unsigned long most = 0;
     const char *keep_path = NULL;
-    for (int c; (c = getopt(argc, argv, "t:n:s:o:")) != -1;) {
+    for (int c; (c = getopt(argc, argv, "t:n:s:o:w:")) != -1;) {
         if (c == 't')
             seconds = (unsigned)strtoul(optarg, NULL, 10);
         else if (c == 'n')
@@ -292,6 +307,8 @@ int main(int argc, char **argv)
             seed = strtoull(optarg, NULL, 10);
         else if (c == 'o')
             keep_path = optarg;
+        else if (c == 'w')
+            return write_seeds(optarg);
         else
             return 2;
     }
