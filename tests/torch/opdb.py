@@ -1,14 +1,15 @@
 """A part of torch's own operator database, each operator's samples on the CPU and on the CUDA device: run by tests/torch/run, a
 process a part.
 
-    opdb.py DTYPE[+grad][+wide][+layout][+inplace][+out][/N] NAME...
+    opdb.py DTYPE[+grad][+wide][+layout][+inplace][+out][/N] NAME[=DTYPE[+grad]...]...
 
-Writes a line for each operator: "OP name RESULT samples detail", RESULT one of ok, wrong, error, skip.  What begins is said
-first ("BEGIN name"), so that whoever reads knows where a process died.  With +grad gradients of the samples' inputs are
-compared, for a fixed gradient of the results.  With +wide there are torch's reference samples too, which have large numbers,
-infinities and NaN, other shapes and other scalars.  With +layout a sample's tensors lie otherwise in memory, or have no
-elements, another way for each sample (LAYOUTS).  With +inplace the operator writes into its input, with +out into tensors
-that are given, which lie in every other place of theirs.  With /N an operator has at most N samples, evenly out of all.
+A name may have a type and ways of its own.  Writes a line for each operator: "OP name RESULT samples detail", RESULT one of ok,
+wrong, error, skip.  What begins is said first ("BEGIN name"), so that whoever reads knows where a process died.  With +grad
+gradients of the samples' inputs are compared, for a fixed gradient of the results.  With +wide there are torch's reference
+samples too, which have large numbers, infinities and NaN, other shapes and other scalars.  With +layout a sample's tensors lie
+otherwise in memory, or have no elements, another way for each sample (LAYOUTS).  With +inplace the operator writes into its
+input, with +out into tensors that are given, which lie in every other place of theirs.  With /N an operator has at most N
+samples, evenly out of all.
 
 Where the two differ by more than rounding does as a rule, the CPU's float64 decides: the device's result is right where it is
 about as near to that as the CPU's own is.
@@ -408,22 +409,25 @@ def applies(op, dtype, how):
             (op.inplace_variant or "inplace" not in how) and (op.supports_out or "out" not in how))
 
 
+def look(op, case, words, most):
+    print(f"BEGIN {case}", flush=True)
+    dtype, *how = words.split("+")
+    dtype, begin = getattr(torch, dtype), time.time()
+    result, n, detail = "skip", 0, "not of this type"
+    if applies(op, dtype, how):
+        samples = evenly(samples_of(op, dtype, how), most)
+        samples = with_layouts(op, samples) if "layout" in how else samples
+        result, n, detail = check(op, samples, how)
+    print(f"OP {case} {result} {n} {time.time() - begin:.1f} {detail}", flush=True)
+
+
 def main():
     words, _, most = sys.argv[1].partition("/")
-    dtype, *how = words.split("+")
-    dtype, most, wanted = getattr(torch, dtype), int(most or 0), set(sys.argv[2:])
-    for op in methods.op_db:
-        name = name_of(op)
-        if name not in wanted:
-            continue
-        print(f"BEGIN {name}", flush=True)
-        begin = time.time()
-        result, n, detail = "skip", 0, "not of this type"
-        if applies(op, dtype, how):
-            samples = evenly(samples_of(op, dtype, how), most)
-            samples = with_layouts(op, samples) if "layout" in how else samples
-            result, n, detail = check(op, samples, how)
-        print(f"OP {name} {result} {n} {time.time() - begin:.1f} {detail}", flush=True)
+    operators = {name_of(op): op for op in methods.op_db}
+    for case in sys.argv[2:]:
+        name, _, own = case.partition("=")
+        if name in operators:
+            look(operators[name], case, own or words, int(most or 0))
 
 
 if __name__ == "__main__":
