@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
-enum { MAX_PARTS = SIMT_INTERLEAVED_PARTS, NEAR = 40 /* instructions between parts */ };
+enum { MAX_PARTS = SIMT_INTERLEAVED_PARTS, NEAR = 400 /* instructions between parts */ };
 
 /* Elements between one lane and the next, or 0. */
 static int64_t stride(struct simt_fn *f, LLVMValueRef p, unsigned size)

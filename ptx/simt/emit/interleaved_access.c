@@ -10,7 +10,7 @@
 #include "simt/emit/emit.h"
 #include <string.h>
 
-enum { MAX_PARTS = SIMT_INTERLEAVED_PARTS, NEAR = 40 /* instructions between parts */ };
+enum { MAX_PARTS = SIMT_INTERLEAVED_PARTS };
 
 /* Elements in a register: permutations of two of them are one instruction, or two. */
 static int in_register(const struct simt *u, const struct simt_interleaved *p)
