@@ -1,7 +1,9 @@
 /* Numbers of 64 bits that a program holds in two registers of 32: machine code that was lifted does so with all of them.
  *
  * Where two phis (or selects) are only halves of one number, it gets a phi of its own: loops over addresses and sums of doubles
- * then look as they do where a program has registers of 64 bits.  What no longer has a use is left for others to remove. */
+ * then look as they do where a program has registers of 64 bits.  And where two words are one number only as they are written,
+ * because the same registers hold one elsewhere, they are written as words.  What no longer has a use is left for others to
+ * remove. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/target.h"
 #include "lower/intrinsic.h"
@@ -21,7 +23,7 @@ struct halves {
     bool failed;
 };
 
-enum { MAX_PHIS = 4096, MAX_DEPTH = 12, MAX_SUMS = 3 };
+enum { MAX_PHIS = 4096, MAX_DEPTH = 12, MAX_SUMS = 3, MAX_CHOICES = 4 };
 
 /* The halves of (zext hi << 32) | zext lo. */
 static bool is_join(struct halves *p, LLVMValueRef v, LLVMValueRef *ret_lo, LLVMValueRef *ret_hi)
@@ -281,8 +283,65 @@ static LLVMValueRef join(struct halves *p, LLVMValueRef lo, LLVMValueRef hi, uns
     return joined(p, lo, hi);
 }
 
+/* ---- What is written */
+
+/* Is it computed as a number of 32 bits, by one way at least, as far as `depth` choices tell?  No constant, and no half. */
+static bool is_word(LLVMValueRef v, unsigned depth)
+{
+    bool phi = is_op(v, LLVMPHI);
+    if (!phi && !is_op(v, LLVMSelect))
+        return LLVMIsAInstruction(v) && !is_op(v, LLVMTrunc) && !is_op(v, LLVMExtractElement) && !is_op(v, LLVMExtractValue);
+    unsigned n = phi ? LLVMCountIncoming(v) : 3;
+    for (unsigned k = !phi; k < n && depth; k++)
+        if (is_word(phi ? LLVMGetIncomingValue(v, k) : operand(v, k), depth - 1))
+            return true;
+    return false;
+}
+
+/* The two words that make a number only where it is written; false where it is one elsewhere, too. */
+static bool is_two_words(struct halves *p, LLVMValueRef v, LLVMValueRef *ret_words)
+{
+    return is_join(p, v, &ret_words[0], &ret_words[1]) && is_word(ret_words[0], MAX_CHOICES) &&
+           is_word(ret_words[1], MAX_CHOICES) && !whole(p, ret_words[0], ret_words[1]);
+}
+
+/* The words of a number of 64 bits or a vector of two, as it is put together; how many, 0: they are no such words. */
+static unsigned words_of(struct halves *p, LLVMValueRef v, LLVMValueRef ret_words[4])
+{
+    if (LLVMTypeOf(v) == p->i64)
+        return is_two_words(p, v, ret_words) ? 2 : 0;
+    unsigned found = 0;
+    for (; is_op(v, LLVMInsertElement); v = operand(v, 0)) {
+        LLVMValueRef at = operand(v, 2);
+        unsigned long long k = LLVMIsAConstantInt(at) ? LLVMConstIntGetZExtValue(at) : 2;
+        if (k > 1 || found & 1u << k || LLVMTypeOf(operand(v, 1)) != p->i64 || !is_two_words(p, operand(v, 1), &ret_words[2 * k]))
+            return 0;
+        found |= 1u << k;
+    }
+    return found == 3 && LLVMGetVectorSize(LLVMTypeOf(v)) == 2 ? 4 : 0;
+}
+
+/* Words that are beside each other only as they are written together are written as words. */
+static void split_store(struct halves *p, LLVMValueRef store)
+{
+    LLVMValueRef words[4];
+    LLVMPositionBuilderBefore(p->builder, store);
+    unsigned n = LLVMGetVolatile(store) || LLVMGetOrdering(store) != LLVMAtomicOrderingNotAtomic
+                     ? 0 : words_of(p, operand(store, 0), words);
+    if (!n)
+        return;
+    LLVMValueRef v = LLVMGetPoison(LLVMVectorType(p->i32, n));
+    for (unsigned k = 0; k < n; k++)
+        v = LLVMBuildInsertElement(p->builder, v, words[k], LLVMConstInt(p->i32, k, 0), "");
+    LLVMSetOperand(store, 0, v);
+}
+
 static void function(struct halves *p, LLVMValueRef fn)
 {
+    for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
+        for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i))
+            if (is_op(i, LLVMStore))
+                split_store(p, i);
     p->known.n = 0;
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(fn); b; b = LLVMGetNextBasicBlock(b))
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
