@@ -4,7 +4,8 @@
  *
  *   x0 = load; x1 = load; .. a = fma(x0, y, a); a = fma(x1, ..)   becomes   x0 = load; a = fma(x0, y, a); x1 = load; ..
  *
- * No load goes past what may write memory, or waits for others.  Within a block only. */
+ * Those of a vector's elements stay together.  No load goes past what may write memory, or waits for others.  Within a block
+ * only. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include "lower/copy.h"
@@ -50,12 +51,55 @@ static bool may_write(LLVMValueRef x)
     }
 }
 
+/* What an address is so many bytes behind. */
+static LLVMValueRef base_of(LLVMValueRef address)
+{
+    return LLVMIsAGetElementPtrInst(address) && is_step(address) ? LLVMGetOperand(address, 0) : address;
+}
+
+/* Is it a scalar that was the first one of a vector: more is known of its address than it needs? */
+static bool begins_vector(LLVMValueRef load)
+{
+    LLVMTypeRef type = LLVMTypeOf(load);
+    unsigned bits = LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type)
+                    : LLVMGetTypeKind(type) == LLVMFloatTypeKind ? 32 : 64;
+    return LLVMGetAlignment(load) * 8 > bits;
+}
+
+/* Of a load that was part of a vector, where that begins; NULL. */
+static LLVMValueRef vector_of(LLVMValueRef load)
+{
+    LLVMValueRef base = base_of(LLVMGetOperand(load, 0));
+    for (LLVMUseRef use = LLVMGetFirstUse(base); use; use = LLVMGetNextUse(use)) {
+        LLVMValueRef user = LLVMGetUser(use);
+        if (LLVMIsALoadInst(user) && LLVMGetInstructionParent(user) == LLVMGetInstructionParent(load) && begins_vector(user))
+            return base;
+    }
+    return NULL;
+}
+
+/* Is it one of the loads that the parts of a vector are read by, which make one row of memory where they are beside each other;
+ * or what needs one of them? */
+static bool is_beside(LLVMValueRef x, LLVMValueRef base)
+{
+    if (LLVMIsALoadInst(x))
+        return base_of(LLVMGetOperand(x, 0)) == base;
+    for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(x); k++) {
+        LLVMValueRef from = LLVMGetOperand(x, k);
+        if (LLVMIsALoadInst(from) && base_of(LLVMGetOperand(from, 0)) == base)
+            return true;
+    }
+    return false;
+}
+
 /* Where it may come to stand: before what needs it. */
 static LLVMValueRef place_of(LLVMValueRef x)
 {
     bool load = LLVMIsALoadInst(x);
-    LLVMValueRef at = LLVMGetNextInstruction(x);
-    for (int n = 0; n < MAX_WAY && !LLVMIsATerminatorInst(at) && !uses(at, x) && !(load && may_write(at)); n++)
+    LLVMValueRef at = LLVMGetNextInstruction(x), base = load ? vector_of(x) : NULL;
+    for (int n = 0;
+         n < MAX_WAY && !LLVMIsATerminatorInst(at) && !uses(at, x) && !(load && (may_write(at) || (base && is_beside(at, base))));
+         n++)
         at = LLVMGetNextInstruction(at);
     return at;
 }
