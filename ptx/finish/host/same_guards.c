@@ -27,8 +27,7 @@ struct guard {
     unsigned way; /* which successor of `before` is guarded */
 };
 
-/* The only block that leads to bb; NULL. */
-static B only_way_to(B bb)
+B ptx_host_only_way_to(B bb)
 {
     B found = NULL;
     for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb)); u; u = LLVMGetNextUse(u)) {
@@ -51,7 +50,7 @@ static bool branches(B bb)
 /* The guard that a block is under. */
 static bool find_guard(B guarded, struct guard *g)
 {
-    B before = only_way_to(guarded);
+    B before = ptx_host_only_way_to(guarded);
     if (!before || !branches(before))
         return false;
     V t = LLVMGetBasicBlockTerminator(before);
