@@ -79,7 +79,7 @@ static inline size_t out_char(struct out out, size_t len, char c)
 static inline size_t out_text(struct out out, size_t len, const char *text, int most)
 {
     text = text ? text : "(null)";
-    for (; *text && most; text++, most--)
+    for (; most && *text; text++, most--)
         len = out_char(out, len, *text);
     return len;
 }
