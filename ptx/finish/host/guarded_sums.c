@@ -33,6 +33,14 @@ struct guarded_sum {
     unsigned *left;     /* of MAX_STEPS */
 };
 
+/* Is it one number as long as the function runs: not made anew each time round a loop, so that guards of several rounds have
+ * different ones? */
+static bool is_fixed(V n)
+{
+    B bb = LLVMIsAInstruction(n) ? LLVMGetInstructionParent(n) : NULL;
+    return !bb || bb == LLVMGetEntryBasicBlock(LLVMGetBasicBlockParent(bb));
+}
+
 /* Is c, where it is `way`, v < n? */
 static bool is_less(V c, bool way, V v, V *n)
 {
@@ -47,7 +55,7 @@ static bool is_less(V c, bool way, V v, V *n)
     if (!(first && operand(c, 0) == v) && !(second && operand(c, 1) == v))
         return false;
     V other = operand(c, first ? 1 : 0);
-    if (*n && *n != other)
+    if ((*n && *n != other) || !is_fixed(other))
         return false;
     *n = other;
     return true;
