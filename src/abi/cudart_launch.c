@@ -1,6 +1,8 @@
 /* Runtime API: what nvcc's host code calls to register and launch kernels, function attributes, occupancy. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #define AW_ROOM "abi"
+#include <string.h>
+
 #include "abi/cudart.h"
 #include "abi/launch.h"
 
@@ -55,15 +57,21 @@ void awrt___cudaRegisterHostVar(void **fatbin, const char *name, char *host, siz
     aw_say(HOST_VARIABLE, name ? name : "(no name)");
 }
 
+/* The name in PTX of a reference whose C++ name nvcc registers: that of a static one begins with "::". */
+static const char *reference_name(const char *name)
+{
+    return name && !strncmp(name, "::", 2) ? name + 2 : name;
+}
+
 void awrt___cudaRegisterTexture(void **fatbin, const void *host, const void **device, const char *name, int dim, int normalized,
                                 int ext)
 {
-    register_var(fatbin, host, name, normalized != 0, AW_REGISTERED_TEXTURE);
+    register_var(fatbin, host, reference_name(name), normalized != 0, AW_REGISTERED_TEXTURE);
 }
 
 void awrt___cudaRegisterSurface(void **fatbin, const void *host, const void **device, const char *name, int dim, int ext)
 {
-    register_var(fatbin, host, name, 0, AW_REGISTERED_SURFACE);
+    register_var(fatbin, host, reference_name(name), 0, AW_REGISTERED_SURFACE);
 }
 
 void awrt___cudaRegisterUnifiedTable(void **fatbin, void *table)

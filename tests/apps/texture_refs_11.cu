@@ -121,8 +121,8 @@ int main()
     void **binary = register_binary(&wrapper);
     register_function(binary, (const char *)read_stub, (char *)"read", "read", -1, NULL, NULL, NULL, NULL, NULL);
     register_texture(binary, &bytes_ref, NULL, "bytes_ref", 2, 1, 0);
-    register_texture(binary, &line_ref, NULL, "line_ref", 1, 0, 0);
-    register_surface(binary, &surface_ref, NULL, "surface_ref", 1, 0);
+    register_texture(binary, &line_ref, NULL, "::line_ref", 1, 0, 0); /* as nvcc names static ones */
+    register_surface(binary, &surface_ref, NULL, "::surface_ref", 1, 0);
     register_end(binary);
 
     const int n = 8;
