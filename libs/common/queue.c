@@ -39,6 +39,15 @@ CUresult aw_lib_queue_enter(const struct aw_lib_queue *queue)
     return result != CUDA_SUCCESS || ctx ? result : cuCtxSetCurrent(queue->ctx);
 }
 
+void aw_lib_queue_settle(const struct aw_lib_queue *queue)
+{
+    CUcontext popped;
+    if (cuCtxPushCurrent_v2(queue->ctx) != CUDA_SUCCESS)
+        return;
+    (void)cuCtxSynchronize(); /* what work that has failed says is for the program's own calls to tell */
+    (void)cuCtxPopCurrent_v2(&popped);
+}
+
 /* ---- Records: a job is a kernel to who watches, with the name of the library's function. */
 
 /* Of one job, until both its call and its run are known. */

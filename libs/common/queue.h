@@ -26,6 +26,9 @@ struct aw_lib_queue {
 CUresult aw_lib_queue_init(struct aw_lib_queue *queue);
 /* Makes the queue's context current where the thread has none; for calls that need one. */
 CUresult aw_lib_queue_enter(const struct aw_lib_queue *queue);
+/* Waits for all work of the queue's device, in every stream; for ends of handles, which NVIDIA documents to call
+ * cudaDeviceSynchronize.  Where that is refused nothing is waited for; a stream's capture ends by it, as by any such call. */
+void aw_lib_queue_settle(const struct aw_lib_queue *queue);
 
 enum { AW_LIB_IN = 1, AW_LIB_OUT = 2 };
 

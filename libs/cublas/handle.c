@@ -37,11 +37,14 @@ cublasStatus_t awcublas_cublasCreate_v2(cublasHandle_t *handle)
     return CUBLAS_STATUS_SUCCESS;
 }
 
+/* Waits for the device, as the documentation of cublasCreate says: programs give work to a stream of their own, end the handle,
+ * and read the results by way of another stream (MAGMA's solvers). */
 cublasStatus_t awcublas_cublasDestroy_v2(cublasHandle_t handle)
 {
     cublasStatus_t status = aw_blas_handle_check(handle);
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
+    aw_lib_queue_settle(&handle->queue);
     aw_amd_blas_drop(handle);
     handle->magic = 0;
     free(handle);

@@ -29,9 +29,11 @@ cudnnStatus_t awcudnn_cudnnCreate(cudnnHandle_t *handle)
     return CUDNN_STATUS_SUCCESS;
 }
 
+/* Waits for the device, as the documentation of cudnnCreate says. */
 cudnnStatus_t awcudnn_cudnnDestroy(cudnnHandle_t handle)
 {
     AW_DNN_NEED(handle, true);
+    aw_lib_queue_settle(&handle->queue);
     handle->magic = 0;
     free(handle);
     return CUDNN_STATUS_SUCCESS;

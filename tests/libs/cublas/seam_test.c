@@ -3,11 +3,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <malloc.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "check.h"
 
 int cudaMemcpyAsync(void *dst, const void *src, size_t size, int kind, void *stream);
 int cudaMemsetAsync(void *ptr, int value, size_t size, void *stream);
+int cudaStreamQuery(void *stream);
 int cudaLaunchHostFunc(void *stream, void (*fn)(void *), void *user);
 
 static int quick; /* on a simulated card, which is slow */
@@ -61,6 +63,28 @@ static void order(void)
     cudaFree(y);
     cublasDestroy_v2(handle);
     cudaStreamDestroy(stream);
+}
+
+static void nap(void *ignored)
+{
+    usleep(50000);
+}
+
+/* The end of a handle waits for the device: what was queued with it is there for all streams. */
+static void ends_wait(void)
+{
+    cublasHandle_t handle;
+    void *stream;
+    float values[4] = { 1, 2, 3, 4 }, alpha = 2, *x = device_copy(values, sizeof values);
+    cublasCreate_v2(&handle);
+    cudaStreamCreateWithFlags(&stream, 1);
+    cudaLaunchHostFunc(stream, nap, NULL);
+    cublasSetStream_v2(handle, stream);
+    check(cublasSscal_v2(handle, 4, &alpha, x, 1) == 0, "scal");
+    check(cublasDestroy_v2(handle) == 0 && cudaStreamQuery(stream) == 0, "a handle's end does not wait for the device");
+    check(read_float(x) == 2, "read after a handle's end: %g", read_float(x));
+    cudaStreamDestroy(stream);
+    cudaFree(x);
 }
 
 /* A result on the device is a scalar of the next call. */
@@ -242,6 +266,7 @@ int main(int argc, char **argv)
 {
     quick = argc > 1 && !strcmp(argv[1], "quick");
     order();
+    ends_wait();
     device_scalars();
     graph();
     threads();

@@ -4,11 +4,13 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "check.h"
 
 int cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags);
 int cudaStreamSynchronize(cudaStream_t stream);
+int cudaStreamQuery(cudaStream_t stream);
 int cudaStreamDestroy(cudaStream_t stream);
 int cudaMemcpyAsync(void *dst, const void *src, size_t size, int kind, cudaStream_t stream);
 int cudaLaunchHostFunc(cudaStream_t stream, void (*fn)(void *), void *user);
@@ -51,7 +53,6 @@ static void order(void)
     check(cudnnScaleTensor(handle, d, x.device, &factor) == 0, "scale");
     factor = 100;
     cudnnDestroyTensorDescriptor(d);
-    cudnnDestroy(handle);
     float now = 0;
     if (!quick) {
         memcpy(&now, x.device, 4); /* the host device's memory is the host's */
@@ -62,8 +63,26 @@ static void order(void)
     for (long i = 0; i < x.count; i++)
         x.want[i] = 15;
     tensor_is(&x, "order");
+    cudnnDestroy(handle);
     cudaStreamDestroy(stream);
     tensor_drop(&x);
+}
+
+static void nap(void *ignored)
+{
+    usleep(50000);
+}
+
+/* The end of a handle waits for the device, the work of streams that it was not given included. */
+static void ends_wait(void)
+{
+    cudnnHandle_t handle;
+    cudaStream_t stream;
+    check(cudnnCreate(&handle) == 0, "create");
+    cudaStreamCreateWithFlags(&stream, 1);
+    cudaLaunchHostFunc(stream, nap, NULL);
+    check(cudnnDestroy(handle) == 0 && cudaStreamQuery(stream) == 0, "a handle's end does not wait for the device");
+    cudaStreamDestroy(stream);
 }
 
 /* A convolution captured into a graph runs at each launch, with what is in memory then. */
@@ -320,6 +339,7 @@ int main(int argc, char **argv)
 {
     quick = argc > 1 && !strcmp(argv[1], "quick");
     order();
+    ends_wait();
     capture();
     threads();
     wrong_arguments();
