@@ -251,6 +251,7 @@ OF_MODULE(kernel, kernel_setup)
 OF_MODULE(subnormals, ptx_amdgpu_subnormals)
 OF_MODULE(zeros, ptx_amdgpu_zeros)
 OF_MODULE(saturated, ptx_amdgpu_saturated)
+OF_MODULE(signs, ptx_amdgpu_signs)
 OF_MODULE(carries, ptx_amdgpu_carries)
 OF_MODULE(orders, ptx_amdgpu_orders)
 #undef OF_MODULE

@@ -131,6 +131,8 @@ void ptx_amdgpu_swap_128(struct amdgpu *a, LLVMValueRef *p);
 /* Marks the object of a kernel whose need of stack is not known (amdgpu/stack.c).  False: out of memory. */
 bool ptx_amdgpu_stack(struct amdgpu *a);
 
+/* Takes signs of vectors apart that LLVM's backend would crash at (amdgpu/signs.c). */
+void ptx_amdgpu_signs(struct amdgpu *a);
 /* Rewrites carries that LLVM's backend would get wrong (amdgpu/carry.c). */
 void ptx_amdgpu_carries(struct amdgpu *a);
 /* Keeps LLVM's backend from moving accesses past fences and barriers (amdgpu/order.c); the last thing before it. */
