@@ -37,6 +37,8 @@ MASKS = [
     (r'libopenblas\S*', 'libopenblas#'),
     (r'^found +\d+ of \d+ (.*); \d+ stored', r'found # of # \1; # stored'),
     (r'^layer .*', 'layer #'),
+    (r'^kernels +\d+', 'kernels #'),  # some processors have one object for what others have two for
+    (r'^\d+ files, ', '# files, '),
     (r'allocated by .*(?= \[AW)', 'allocated by #'),  # the C library's own functions
     (r'^ok +simulated .*\n', ''),  # where it was built
     (r'[ \t]+', ' '),
