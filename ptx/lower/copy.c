@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lower/copy.h"
 
+#include <llvm-c/DebugInfo.h>
+
 void ptx_copy_fini(struct ptx_copy *c)
 {
     aw_ptrmap_fini(&c->of);
@@ -18,11 +20,20 @@ void *ptx_copied(const struct ptx_copy *c, const void *x)
     return as ? as : (void *)x;
 }
 
+/* With its own line, which the builder's would take the place of: that of where the builder stands. */
+static void insert(LLVMBuilderRef b, LLVMValueRef x)
+{
+    LLVMMetadataRef line = LLVMInstructionGetDebugLoc(x);
+    LLVMInsertIntoBuilder(b, x);
+    if (line)
+        LLVMInstructionSetDebugLoc(x, line);
+}
+
 LLVMValueRef ptx_copy_as_is(struct ptx_copy *c, LLVMValueRef x)
 {
     LLVMValueRef copy = LLVMIsAPHINode(x) ? LLVMBuildPhi(c->b, LLVMTypeOf(x), "") : LLVMInstructionClone(x);
     if (!LLVMIsAPHINode(x))
-        LLVMInsertIntoBuilder(c->b, copy);
+        insert(c->b, copy);
     ptx_copy_note(c, x, copy);
     return copy;
 }
@@ -52,7 +63,7 @@ LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_the
     LLVMValueRef copy = LLVMInstructionClone(x);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         LLVMSetOperand(copy, i, ptx_copy_computation(c, LLVMGetOperand(x, i), is_there, data));
-    LLVMInsertIntoBuilder(c->b, copy); /* behind its operands */
+    insert(c->b, copy); /* behind its operands */
     ptx_copy_note(c, x, copy);
     return copy;
 }
@@ -63,14 +74,14 @@ void ptx_move_before(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef before)
 {
     LLVMInstructionRemoveFromParent(x);
     LLVMPositionBuilderBefore(b, before);
-    LLVMInsertIntoBuilder(b, x);
+    insert(b, x);
 }
 
 void ptx_move_to_end(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef bb)
 {
     LLVMInstructionRemoveFromParent(x);
     LLVMPositionBuilderAtEnd(b, bb);
-    LLVMInsertIntoBuilder(b, x);
+    insert(b, x);
 }
 
 void ptx_move_rest(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef to)

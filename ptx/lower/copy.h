@@ -36,7 +36,7 @@ typedef bool ptx_is_there(const void *data, LLVMValueRef x);
 LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_there *is_there, const void *data);
 
 /* ---- Instructions go elsewhere, and the builder with them: before another one, to the end of a block; or one and all that
- * follows it in its block to the end of another.  Each takes the builder's line, where that has one. */
+ * follows it in its block to the end of another.  Each keeps its line; what has none takes the builder's. */
 void ptx_move_before(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef before);
 void ptx_move_to_end(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef bb);
 void ptx_move_rest(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef to);
