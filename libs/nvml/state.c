@@ -2,8 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "common/driver.h"
 #include "device.h"
 #include "nvml_proto.h"
@@ -218,9 +218,7 @@ static nvmlReturn_t field_read(nvmlDevice_t device, unsigned id, unsigned *ret_v
 
 static long long now_us(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return t.tv_sec * 1000000ll + t.tv_nsec / 1000;
+    return (long long)(aw_clock_wall_ns() / 1000);
 }
 
 /* Each has a result of its own; that of the function is about its arguments. */
