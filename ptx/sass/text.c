@@ -56,17 +56,13 @@ struct sass_text sass_format(const char *fmt, ...)
 
 struct sass_text sass_numbered(const char *name, uint32_t n)
 {
-    enum { DIGITS = 10 };
     struct sass_text t;
-    char digits[DIGITS];
-    size_t at = 0, first = DIGITS;
-    for (; name[at] && at < sizeof t.s - DIGITS - 1; at++)
+    char digits[AW_DIGITS];
+    size_t at = 0;
+    for (; name[at] && at < sizeof t.s - AW_DIGITS - 1; at++)
         t.s[at] = name[at];
-    do
-        digits[--first] = (char)('0' + n % 10);
-    while (n /= 10);
-    while (first < DIGITS)
-        t.s[at++] = digits[first++];
+    for (unsigned k = aw_digits(digits, n); k < AW_DIGITS; k++)
+        t.s[at++] = digits[k];
     t.s[at] = 0;
     return t;
 }

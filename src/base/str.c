@@ -86,13 +86,9 @@ static inline size_t out_text(struct out out, size_t len, const char *text, int 
 
 static inline size_t out_number(struct out out, size_t len, uint64_t n)
 {
-    char digits[20];
-    unsigned first = sizeof digits;
-    do
-        digits[--first] = (char)('0' + n % 10);
-    while (n /= 10);
-    while (first < sizeof digits)
-        len = out_char(out, len, digits[first++]);
+    char digits[AW_DIGITS];
+    for (unsigned at = aw_digits(digits, n); at < AW_DIGITS; at++)
+        len = out_char(out, len, digits[at]);
     return len;
 }
 

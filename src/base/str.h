@@ -63,6 +63,17 @@ void aw_buf_vprintf(struct aw_buf *buf, const char *fmt, va_list ap) __attribute
 int aw_vsnprintf(char *to, size_t size, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
 int aw_snprintf(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* Writes a number's digits to the end of `to`; returns where they begin. */
+enum { AW_DIGITS = 20 };
+static inline unsigned aw_digits(char to[AW_DIGITS], uint64_t n)
+{
+    unsigned first = AW_DIGITS;
+    do
+        to[--first] = (char)('0' + n % 10);
+    while (n /= 10);
+    return first;
+}
+
 static inline struct aw_str aw_buf_view(const struct aw_buf *buf)
 {
     return (struct aw_str){ buf->ptr, buf->len };
