@@ -16,6 +16,7 @@
 #include "finish/release.h"
 
 #include "base/vec.h"
+#include "lower/match.h"
 
 typedef LLVMValueRef V;
 
@@ -146,8 +147,7 @@ static bool is_index(V v, bool *thread, unsigned depth)
     if (depth == DEPTH_MAX || !(LLVMIsACastInst(v) || LLVMIsABinaryOperator(v)))
         return false;
     LLVMOpcode op = LLVMGetInstructionOpcode(v);
-    bool sum = LLVMIsACastInst(v) || op == LLVMAdd || op == LLVMSub || op == LLVMMul || op == LLVMShl ||
-               (op == LLVMOr && LLVMGetIsDisjoint(v));
+    bool sum = LLVMIsACastInst(v) || is_addition(v) || op == LLVMSub || op == LLVMMul || op == LLVMShl;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
         if (!is_index(LLVMGetOperand(v, i), sum ? thread : NULL, depth + 1))
             return false;

@@ -16,6 +16,12 @@ static inline bool is_number(LLVMValueRef v, unsigned long long n)
     return LLVMIsAConstantInt(v) && LLVMConstIntGetZExtValue(v) == n;
 }
 
+/* Is it an addition, or a disjunction of numbers without a bit in common, which is one? */
+static inline bool is_addition(LLVMValueRef v)
+{
+    return is_op(v, LLVMAdd) || (is_op(v, LLVMOr) && LLVMGetIsDisjoint(v));
+}
+
 static inline LLVMValueRef operand(LLVMValueRef v, unsigned k)
 {
     return LLVMGetOperand(v, k);

@@ -11,6 +11,7 @@
 #include "llvm_version.h"
 #include "lower/copy.h"
 #include "simt/vectorise.h"
+#include "lower/match.h"
 #include <anywarp/hostabi.h>
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
@@ -266,10 +267,7 @@ static V root_of(V v, int64_t *ret_at)
         *ret_at = LLVMConstIntGetSExtValue(v);
         return LLVMConstNull(LLVMTypeOf(v));
     }
-    while (LLVMIsAInstruction(v)) {
-        LLVMOpcode op = LLVMGetInstructionOpcode(v);
-        if ((op != LLVMAdd && !(op == LLVMOr && LLVMGetIsDisjoint(v))) || !LLVMIsAConstantInt(LLVMGetOperand(v, 1)))
-            break;
+    while (is_addition(v) && LLVMIsAConstantInt(LLVMGetOperand(v, 1))) {
         *ret_at += LLVMConstIntGetSExtValue(LLVMGetOperand(v, 1));
         v = LLVMGetOperand(v, 0);
     }

@@ -71,12 +71,6 @@ static V condition_of(B from, B to, bool *ret_way)
     return LLVMGetCondition(t);
 }
 
-/* Is it a sum, or a disjunction that is one? */
-static bool is_sum(V v)
-{
-    return is_op(v, LLVMAdd) || (is_op(v, LLVMOr) && LLVMGetIsDisjoint(v));
-}
-
 /* A thread's index and small numbers, added up and chosen from: no sum of those wraps. */
 static bool is_small(V v, unsigned *left)
 {
@@ -86,7 +80,7 @@ static bool is_small(V v, unsigned *left)
     --*left;
     if (LLVMIsACallInst(v))
         return ptx_simt_called(v) == PTX_SIMT_TID_X;
-    if (is_sum(v))
+    if (is_addition(v))
         return ptx_host_constant(operand(v, 1), &k) && k >= 0 && k <= MAX_SUM && is_small(operand(v, 0), left);
     if (is_op(v, LLVMSelect))
         return is_small(operand(v, 1), left) && is_small(operand(v, 2), left);
@@ -142,7 +136,7 @@ static bool find(V v, struct guarded_sum *s)
     if (!*s->left)
         return false;
     --*s->left;
-    if (is_sum(v) && ptx_host_constant(operand(v, 1), &k) && k >= 0 && k <= MAX_SUM) {
+    if (is_addition(v) && ptx_host_constant(operand(v, 1), &k) && k >= 0 && k <= MAX_SUM) {
         bool found = find(operand(v, 0), s);
         s->sum += k;
         return found && s->sum <= MAX_SUM;
