@@ -440,7 +440,7 @@ static void result_move(struct meeting *m, V call)
     for (V x = LLVMGetNextInstruction(call), next; !LLVMIsATerminatorInst(x); x = next) {
         next = LLVMGetNextInstruction(x);
         LLVMInstructionRemoveFromParent(x);
-        LLVMInsertIntoBuilder(m->b->builder, x);
+        ptx_insert(m->b->builder, x);
     }
 }
 
@@ -516,7 +516,7 @@ static bool kind_new(struct meeting *m, V call)
     LLVMPositionBuilderAtEnd(b->builder, execute);
     for (unsigned i = 0; i < k.n_args; i++)
         LLVMSetOperand(same, i, LLVMBuildLoad2(b->builder, LLVMTypeOf(LLVMGetOperand(call, i)), k.args[i], ""));
-    LLVMInsertIntoBuilder(b->builder, same);
+    ptx_insert(b->builder, same);
     for (unsigned i = 0; i < k.n_results; i++)
         LLVMBuildStore(b->builder, several ? b_field(b, same, i) : same, k.results[i]);
     k.back = LLVMBuildSwitch(b->builder, load(m, m->behind), m->wait, 1);

@@ -20,8 +20,7 @@ void *ptx_copied(const struct ptx_copy *c, const void *x)
     return as ? as : (void *)x;
 }
 
-/* With its own line, which the builder's would take the place of: that of where the builder stands. */
-static void insert(LLVMBuilderRef b, LLVMValueRef x)
+void ptx_insert(LLVMBuilderRef b, LLVMValueRef x)
 {
     LLVMMetadataRef line = LLVMInstructionGetDebugLoc(x);
     LLVMInsertIntoBuilder(b, x);
@@ -33,7 +32,7 @@ LLVMValueRef ptx_copy_as_is(struct ptx_copy *c, LLVMValueRef x)
 {
     LLVMValueRef copy = LLVMIsAPHINode(x) ? LLVMBuildPhi(c->b, LLVMTypeOf(x), "") : LLVMInstructionClone(x);
     if (!LLVMIsAPHINode(x))
-        insert(c->b, copy);
+        ptx_insert(c->b, copy);
     ptx_copy_note(c, x, copy);
     return copy;
 }
@@ -63,7 +62,7 @@ LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_the
     LLVMValueRef copy = LLVMInstructionClone(x);
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         LLVMSetOperand(copy, i, ptx_copy_computation(c, LLVMGetOperand(x, i), is_there, data));
-    insert(c->b, copy); /* behind its operands */
+    ptx_insert(c->b, copy); /* behind its operands */
     ptx_copy_note(c, x, copy);
     return copy;
 }
@@ -74,14 +73,14 @@ void ptx_move_before(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef before)
 {
     LLVMInstructionRemoveFromParent(x);
     LLVMPositionBuilderBefore(b, before);
-    insert(b, x);
+    ptx_insert(b, x);
 }
 
 void ptx_move_to_end(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef bb)
 {
     LLVMInstructionRemoveFromParent(x);
     LLVMPositionBuilderAtEnd(b, bb);
-    insert(b, x);
+    ptx_insert(b, x);
 }
 
 void ptx_move_rest(LLVMBuilderRef b, LLVMValueRef x, LLVMBasicBlockRef to)

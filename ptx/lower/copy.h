@@ -35,6 +35,10 @@ typedef bool ptx_is_there(const void *data, LLVMValueRef x);
 /* Computes `x` and what it is made of once more, as far as neither is there or noted. */
 LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_there *is_there, const void *data);
 
+/* Puts an instruction that stands nowhere where the builder stands.  It keeps its line, which LLVM's own function replaces by
+ * that of where the builder stands; one that has none takes that. */
+void ptx_insert(LLVMBuilderRef b, LLVMValueRef x);
+
 /* ---- Instructions go elsewhere, and the builder with them: before another one, to the end of a block; or one and all that
  * follows it in its block to the end of another.  Each keeps its line; what has none takes the builder's. */
 void ptx_move_before(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef before);

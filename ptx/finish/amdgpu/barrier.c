@@ -10,6 +10,7 @@
 #include <anywarp/env.h>
 
 #include "base/vec.h"
+#include "lower/copy.h"
 
 typedef LLVMValueRef V;
 
@@ -378,7 +379,7 @@ LLVMBasicBlockRef ptx_amdgpu_head(struct amdgpu *a)
     for (V i = LLVMGetFirstInstruction(old), next; i && LLVMIsAAllocaInst(i); i = next) { /* allocas stay in the entry */
         next = LLVMGetNextInstruction(i);
         LLVMInstructionRemoveFromParent(i);
-        LLVMInsertIntoBuilder(b->builder, i);
+        ptx_insert(b->builder, i);
     }
     return old;
 }

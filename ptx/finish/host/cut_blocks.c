@@ -6,6 +6,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "finish/host/host.h"
+#include "lower/copy.h"
 #include <stdlib.h>
 
 enum {
@@ -88,7 +89,7 @@ void ptx_host_move_out(LLVMBuilderRef b, LLVMBasicBlockRef bb, size_t n)
     for (LLVMValueRef x = LLVMGetFirstInstruction(bb), next; n; n--, x = next) {
         next = LLVMGetNextInstruction(x);
         LLVMInstructionRemoveFromParent(x);
-        LLVMInsertIntoBuilder(b, x);
+        ptx_insert(b, x);
     }
     LLVMBuildBr(b, bb);
     LLVMBlockAddress(fn, bb);

@@ -8,6 +8,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "finish/host/host.h"
+#include "lower/copy.h"
 #include <llvm-c/DebugInfo.h>
 
 enum { MAX_TERMS = 6, MAX_DEPTH = 12 };
@@ -250,7 +251,7 @@ static void sums_near(LLVMModuleRef m)
                     continue;
                 LLVMPositionBuilderBefore(b, x);
                 LLVMValueRef near = LLVMInstructionClone(sum);
-                LLVMInsertIntoBuilder(b, near);
+                ptx_insert(b, near);
                 LLVMSetOperand(x, (unsigned)at, near);
             }
     LLVMDisposeBuilder(b);

@@ -12,6 +12,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/map.h"
 #include "finish/host/host.h"
+#include "lower/copy.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -269,7 +270,7 @@ static LLVMValueRef value_for(struct order *o, LLVMValueRef x, int stage)
     LLVMValueRef copy = LLVMInstructionClone(x);
     for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(x); k++)
         LLVMSetOperand(copy, k, value_for(o, LLVMGetOperand(x, k), stage));
-    LLVMInsertIntoBuilder(o->b, copy);
+    ptx_insert(o->b, copy);
     v->copy = copy;
     v->copy_stage = stage;
     o->copies++;
@@ -287,7 +288,7 @@ static void apply(struct order *o, LLVMValueRef after)
         LLVMValueRef before = LLVMGetPreviousInstruction(after);
         for (unsigned k = 0; k < (unsigned)LLVMGetNumOperands(v->x); k++)
             LLVMSetOperand(v->x, k, value_for(o, LLVMGetOperand(v->x, k), v->stage));
-        LLVMInsertIntoBuilder(o->b, v->x);
+        ptx_insert(o->b, v->x);
         if (v->stage != stage && stage >= 0)
             o->firsts[o->n_firsts++] = before ? LLVMGetNextInstruction(before)
                                               : LLVMGetFirstInstruction(LLVMGetInstructionParent(after));

@@ -317,7 +317,7 @@ static void move(LLVMBuilderRef b, const struct guard *g, const struct guard *to
     }
     if (point && !has_point(to->guarded)) {
         LLVMPositionBuilderBefore(b, at);
-        LLVMInsertIntoBuilder(b, LLVMInstructionClone(point));
+        ptx_insert(b, LLVMInstructionClone(point));
     }
     V branch = LLVMGetBasicBlockTerminator(g->before);
     LLVMPositionBuilderBefore(b, branch);

@@ -17,6 +17,7 @@
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
 #include "lower/match.h"
+#include "lower/copy.h"
 
 enum {
     MOST = 4,          /* updates of a kernel; the analyses run once for each */
@@ -359,7 +360,7 @@ static void hoist(LLVMBuilderRef b, LLVMBasicBlockRef from)
         if (LLVMIsAStoreInst(x))
             continue;
         LLVMInstructionRemoveFromParent(x);
-        LLVMInsertIntoBuilder(b, x);
+        ptx_insert(b, x);
     }
 }
 
@@ -387,7 +388,7 @@ static void rewrite(struct simt_fn *f, const struct update *p)
     LLVMPositionBuilderAtEnd(u->b, write);
     LLVMValueRef store = LLVMInstructionClone(p->store);
     LLVMSetOperand(store, 0, LLVMBuildSelect(u->b, condition, x, p->old, ""));
-    LLVMInsertIntoBuilder(u->b, store);
+    ptx_insert(u->b, store);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, done);
     LLVMBuildBr(u->b, join);

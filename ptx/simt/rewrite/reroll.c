@@ -24,6 +24,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
+#include "lower/copy.h"
 
 enum {
     MAX_LOOPS = 8,     /* of a function; the analyses run once for each */
@@ -852,7 +853,7 @@ static void unite(struct reroll *r)
         LLVMSetCondition(term, LLVMBuildICmp(b, LLVMIntSLT, copied(r, r->index->rest_next), bound, ""));
         LLVMSetSuccessor(term, 0, loop);
         LLVMSetSuccessor(term, 1, r->f.blocks[r->after].bb);
-        LLVMInsertIntoBuilder(b, term);
+        ptx_insert(b, term);
         join_copy(r, enter, loop);
     }
     choose_way(r, bound, begin, enter);

@@ -10,6 +10,7 @@
 #include "simt/emit/emit.h"
 #include "simt/schedule/schedule.h"
 #include "simt/schedule/fission.h"
+#include "lower/copy.h"
 #include <anywarp/hostabi.h>
 
 enum { MAX_ALIGN = 64 };
@@ -205,7 +206,7 @@ static LLVMValueRef clone_at(struct regions *r, LLVMValueRef x, LLVMBasicBlockRe
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         LLVMSetOperand(c, i, value_at(r, LLVMGetOperand(x, i), bb));
     at_start(r, bb);
-    LLVMInsertIntoBuilder(r->u->b, c);
+    ptx_insert(r->u->b, c);
     return c;
 }
 
@@ -462,7 +463,7 @@ static void hoist(struct regions *r)
                 continue;
             LLVMInstructionRemoveFromParent(x);
             at_end(r, g->before);
-            LLVMInsertIntoBuilder(r->u->b, x);
+            ptx_insert(r->u->b, x);
         }
     }
 }

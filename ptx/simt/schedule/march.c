@@ -16,6 +16,7 @@
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
 #include "simt/schedule/schedule.h"
+#include "lower/copy.h"
 #include <anywarp/hostabi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -389,7 +390,7 @@ static void move_variables(struct split *s, LLVMBasicBlockRef entry)
         next = LLVMGetNextInstruction(x);
         if (LLVMIsAAllocaInst(x)) {
             LLVMInstructionRemoveFromParent(x);
-            LLVMInsertIntoBuilder(s->u->b, x);
+            ptx_insert(s->u->b, x);
         }
     }
 }
