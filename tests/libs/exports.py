@@ -12,7 +12,7 @@ def main():
                                 text=True).stdout.split())
     text = subprocess.run(['nm', '-D', '--defined-only', '--with-symbol-versions', library], check=True, capture_output=True,
                           text=True).stdout
-    found = {line.split()[2] for line in text.splitlines() if line.split()[1] in 'TB'}
+    found = {line.split()[2] for line in text.splitlines() if line.split()[1] in 'TBD'}
     for name in sorted(wanted ^ found):
         print('%s: %s' % (name, 'not exported' if name in wanted else 'not in the table'))
     print('%d names' % len(found))

@@ -30,6 +30,7 @@ point into device memory has a type with stars and no direction: the trace must 
     body=NAME        the body is awLIBRARY_NAME, else awLIBRARY_ and the function's own name
     idle[=VALUE]     there is no body: by its definition it does nothing here, and returns VALUE
     alone            !also does not concern it
+    node=NODE        its version node, where the library's is another
 
 or names alone, of which only the name is known and which are stubs of a few bytes (write_bare):
 
@@ -37,7 +38,7 @@ or names alone, of which only the name is known and which are stubs of a few byt
 
     NAMES            xAdd_{8u,16s}_C{1,3} stands for four names, as in a shell
     FORM             of a line !form FORM SUFFIX MAJOR...: the names have that suffix, and these libraries export them without it,
-                     too
+                     too; or node=NODE
 
 The other lines are
 
@@ -49,7 +50,8 @@ The other lines are
                                   as the original does with calls that it cannot serve.  TYPE `other`: all that have no line of
                                   their own
     !types NAME                   the types are in NAME_types.h, else in one named for the table
-    !data NAME BYTES MAJOR...     a variable that these libraries export, all zeros
+    !data NAME BYTES MAJOR... [of=SYMBOL] [node=NODE]
+                                  a variable that these libraries export, all zeros; of: an address, that of the room's SYMBOL
     !also PREFIX                  each name is exported with the prefix before it, too
     !each LIST WORD=TYPE...       a line with <LIST> in its name stands for one line each, with the WORD in the name and in the
                                   second column, and the TYPE in the result and the arguments
@@ -57,6 +59,7 @@ The other lines are
                                   are others
 """
 # SPDX-License-Identifier: Apache-2.0
+import collections
 import glob
 import hashlib
 import os
@@ -80,7 +83,7 @@ class Function(api.Function):
         self.ret, self.name = m.group(1).strip(), m.group(2)
         self.args = [api.Arg(a, table.kinds) for a in m.group(3).split(',')] if m.group(3).strip() else []
         self.section, self.number, self.table = section, len(table.functions), table
-        self.versions, self.wide, self.body, self.idle = [], None, self.name, None
+        self.versions, self.wide, self.body, self.idle, self.node = [], None, self.name, None, None
         self.also = [table.also + self.name] if table.also else []
         for word in where.split():
             if word in table.libraries:
@@ -89,6 +92,8 @@ class Function(api.Function):
                 self.wide = word.partition('@')[2] or '0'
             elif word.startswith('body='):
                 self.body = word[5:]
+            elif word.startswith('node='):
+                self.node = word[5:]
             elif word.split('=')[0] == 'idle':
                 self.idle = word.partition('=')[2] or '0'
             elif word == 'alone':
@@ -130,13 +135,17 @@ class Bare:
         self.name, self.section, self.number, self.table = name, section, len(table.functions), table
         words = where.split()
         self.versions = [word for word in words if word in table.libraries]
-        forms = [word for word in words if word not in table.libraries]
+        self.node = next((word[5:] for word in words if word.startswith('node=')), None)
+        forms = [word for word in words if word not in table.libraries and not word.startswith('node=')]
         if status != 'stub' or not self.versions or not table.status or len(forms) > 1 or not set(forms) <= set(table.forms):
             raise api.TableError('%s: names alone, versions %r, status %r' % (name, where, status))
         self.suffix, self.plain = table.forms[forms[0]] if forms else ('', [])
 
     def entries(self, major):
         return [(self.name + self.suffix, False)] + ([(self.name, False)] if major in self.plain else [])
+
+
+Variable = collections.namedtuple('Variable', 'name size majors of node')
 
 
 class Table:
@@ -177,7 +186,8 @@ class Table:
             self.status[words[1].replace('*', ' *')] = 'fatal' if words[2] == 'fatal' else ', '.join(str(int(w))
                                                                                                      for w in words[2:])
         elif words[0] == 'data':
-            self.data.append((words[1], int(words[2]), words[3:]))
+            more = dict(word.split('=') for word in words[3:] if '=' in word)
+            self.data.append(Variable(words[1], int(words[2]), words[3:], more.get('of'), more.get('node')))
         elif words[0] == 'types':
             self.types = words[1]
         elif words[0] == 'also':
@@ -192,8 +202,16 @@ class Table:
             self.kinds.update({w: STRUCT_KINDS[words[0]] for w in words[1:]})
 
     def variables(self, major):
-        """(name, bytes) of the variables that one library exports."""
-        return [(name, size) for name, size, majors in self.data if major in majors]
+        """The variables that one library exports."""
+        return [v for v in self.data if major in v.majors]
+
+    def nodes(self, major):
+        """What one library exports, in the order of its table: {version node or None: names}."""
+        default, nodes = self.libraries[major][1], {}
+        for name, node in [(name, f.node) for form in (Function, Bare) for name, f, _ in self.exported(major, form)] + \
+                [(v.name, v.node) for v in self.variables(major)]:
+            nodes.setdefault(node or default, []).append(name)
+        return nodes
 
     def stub_value(self, ret):
         return self.status.get(ret) or (self.status.get(OTHER) if ret != 'void' else None)
@@ -396,20 +414,23 @@ def write_thin(table, major, out):
         out.write('ENTRY(%s, %d)\n' % (name, i))
     if table.bare(major):
         write_bare(table, major, out)
-    for name, size in table.variables(major):
-        out.write('    .bss\n    .balign 16\n    .globl %s\n    .type %s, @object\n    .size %s, %d\n%s:\n    .zero %d\n' %
-                  (name, name, name, size, name, size))
+    for v in table.variables(major):
+        section, value = ('.data.rel.ro, "aw"', '.quad ' + v.of) if v.of else ('.bss', '.zero %d' % v.size)
+        out.write('    .section %s\n    .balign 16\n    .globl %s\n    .type %s, @object\n    .size %s, %d\n%s:\n    %s\n' %
+                  (section, v.name, v.name, v.name, v.size, v.name, value))
     out.write('    .section .note.GNU-stack, "", %progbits\n')
 
 
 def write_map(table, major, out):
-    node = table.libraries[major][1]
-    names = ''.join('        %s;\n' % name for name in table.names(major) + [n for n, _ in table.variables(major)])
-    out.write('%s{\n    global:\n%s    local:\n        *;\n};\n' % (node + ' ' if node else '', names))
+    local = '    local:\n        *;\n'
+    for node, names in table.nodes(major).items():
+        out.write('%s{\n    global:\n%s%s};\n' % (node + ' ' if node else '', ''.join('        %s;\n' % n for n in names), local))
+        local = ''
 
 
 def write_private(tables, out):
     names = ''.join('        %s;\n' % t.symbol(major) for t in tables for major in t.libraries if t.slots(major))
+    names += ''.join('        %s;\n' % of for of in sorted({v.of for t in tables for v in t.data if v.of}))
     names += '        aw_lib_bare;\n' if any(t.bare(major) for t in tables for major in t.libraries) else ''
     out.write('%s {\n    global:\n%s    local:\n        *;\n};\n' % (api.PRIVATE_NODE, names))
 
@@ -468,9 +489,9 @@ def main(argv):
         for major, (name, _) in table.libraries.items():
             print(major, name)
     elif command == 'exports':
-        node = table.libraries[args[1]][1]
-        for name in table.names(args[1]) + [n for n, _ in table.variables(args[1])]:
-            print(name + ('@@' + node if node else ''))
+        for node, names in table.nodes(args[1]).items():
+            for name in names:
+                print(name + ('@@' + node if node else ''))
     elif command == 'share':
         print(*(sum(f.status == s for f in table.functions) for s in ('full', 'partial', 'stub')))
     elif command in ('proto', 'dispatch', 'coverage'):
