@@ -19,6 +19,7 @@
 
 enum {
     TINY = 64,                 /* multiplications of an item of a batch for which BLAS is not called */
+    CACHE = 24 << 10,          /* bytes that stay in a cache while loops come back to them */
     BATCH_PART = 1 << 17,      /* multiplications worth a part for a thread */
     GEMM_SPREADS = 1 << 22,    /* from here on BLAS's own product is cut for the threads (common/blas.c) */
     PARTS_OF_THREAD = 4,
@@ -322,6 +323,7 @@ struct direct {
     uint32_t n;
     struct loop loop[3 * AW_TENSOR_MODES];
     uint32_t cut, parts; /* a loop of C's */
+    int64_t run;         /* elements along the inner loop for which all others are gone through, so that they stay in cache */
 };
 
 static bool follows(const struct loop *outer, const struct loop *inner)
@@ -366,31 +368,58 @@ static void direct_order(struct direct *d)
     d->loop[0] = inner;
 }
 
-static void direct_part(void *user, uint32_t part)
+/* By the numbers for each element of the inner loop to which other loops come back. */
+static int64_t direct_length(const struct direct *d)
 {
-    struct direct d = *(const struct direct *)user;
-    const struct aw_calc *calc = d.q->calc;
-    int64_t index[3 * AW_TENSOR_MODES] = { 0 }, extent = d.loop[d.cut].extent;
-    int64_t begin = extent * part / d.parts, end = extent * (part + 1) / d.parts;
-    char *at[SIDES];
-    for (int x = 0; x < SIDES; x++)
-        at[x] = (char *)(uintptr_t)d.q->side[x].at + begin * d.loop[d.cut].stride[x] * (int64_t)calc->size;
-    d.loop[d.cut].extent = end - begin;
+    double each = 0;
+    for (int x = 0; x < SIDES; x++) {
+        double count = d->loop[0].stride[x] ? 1 : 0;
+        bool again = false;
+        for (uint32_t i = 1; i < d->n; i++) {
+            again = again || d->loop[i].stride[x] == 0;
+            count *= d->loop[i].stride[x] ? (double)d->loop[i].extent : 1;
+        }
+        each += again ? count : 0;
+    }
+    double run = CACHE / ((double)d->q->calc->size * (each > 1 ? each : 1));
+    return run < 64 ? 64 : run > 4096 ? 4096 : (int64_t)run;
+}
+
+/* All loops, of which the inner one has `n` elements. */
+static void direct_nest(const struct direct *d, const struct loop *loop, char *at[], int64_t n)
+{
+    const struct aw_calc *calc = d->q->calc;
+    int64_t index[3 * AW_TENSOR_MODES] = { 0 };
     for (;;) {
-        const struct loop *in = &d.loop[0];
         uint32_t l = 1;
-        calc->multiply_add(in->extent, at[A], in->stride[A], at[B], in->stride[B], at[C], in->stride[C]);
-        for (; l < d.n; l++) {
+        calc->multiply_add(n, at[A], loop->stride[A], at[B], loop->stride[B], at[C], loop->stride[C]);
+        for (; l < d->n; l++) {
             for (int x = 0; x < SIDES; x++)
-                at[x] += d.loop[l].stride[x] * (int64_t)calc->size;
-            if (++index[l] < d.loop[l].extent)
+                at[x] += loop[l].stride[x] * (int64_t)calc->size;
+            if (++index[l] < loop[l].extent)
                 break;
             for (int x = 0; x < SIDES; x++)
-                at[x] -= d.loop[l].extent * d.loop[l].stride[x] * (int64_t)calc->size;
+                at[x] -= loop[l].extent * loop[l].stride[x] * (int64_t)calc->size;
             index[l] = 0;
         }
-        if (l == d.n)
+        if (l == d->n)
             return;
+    }
+}
+
+static void direct_part(void *user, uint32_t part)
+{
+    const struct direct *d = user;
+    struct loop loop[3 * AW_TENSOR_MODES];
+    int64_t extent = d->loop[d->cut].extent, begin = extent * part / d->parts, end = extent * (part + 1) / d->parts;
+    memcpy(loop, d->loop, d->n * sizeof *loop);
+    loop[d->cut].extent = end - begin;
+    for (int64_t i = 0; i < loop[0].extent; i += d->run) {
+        char *at[SIDES];
+        for (int x = 0; x < SIDES; x++)
+            at[x] = (char *)(uintptr_t)d->q->side[x].at +
+                    (begin * loop[d->cut].stride[x] + i * loop[0].stride[x]) * (int64_t)d->q->calc->size;
+        direct_nest(d, loop, at, loop[0].extent - i < d->run ? loop[0].extent - i : d->run);
     }
 }
 
@@ -400,6 +429,7 @@ static void direct_run(const struct product *q)
     int64_t work = 1, best = 0;
     direct_loops(&d);
     direct_order(&d);
+    d.run = direct_length(&d);
     for (uint32_t i = 0; i < d.n; i++) {
         work *= d.loop[i].extent;
         if (d.loop[i].stride[C] && d.loop[i].extent >= best) {
@@ -432,15 +462,32 @@ static void finish(const struct aw_contract *p, const struct side *sums, double 
 static bool fits_blas(const struct product *q)
 {
     int64_t m = q->group[ROWS].count, n = q->group[COLS].count, k = q->group[SUM].count;
-    if (m > BLAS_MOST || n > BLAS_MOST || k > BLAS_MOST || (m == 1 && n == 1))
+    if (m > BLAS_MOST || n > BLAS_MOST || k > BLAS_MOST || m == 1 || n == 1)
         return false;
     return m * n > TINY || m * n * k > TINY;
+}
+
+/* Where nothing is summed it is an elementwise operation, and where it is no product of vectors that is a better way. */
+static void multiply_elements(const struct aw_contract *p, const void *a, const void *b, const void *c, void *d)
+{
+    struct aw_map map;
+    aw_map_init(&map, p->calc, p->c, d);
+    map.op_ab = CUTENSOR_OP_MUL;
+    aw_map_input(&map, AW_MAP_A, p->a, a, p->alpha);
+    aw_map_input(&map, AW_MAP_B, p->b, b, 1);
+    if (p->beta != 0)
+        aw_map_input(&map, AW_MAP_C, p->c, c, p->beta);
+    aw_map_run(&map);
 }
 
 static bool product_run(struct product *q, const void *a, const void *b, const void *c, void *d)
 {
     const struct aw_contract *p = q->p;
     groups_make(q);
+    if (q->group[SUM].count == 1 && !fits_blas(q) && !is_alone(p->a, p->b, p->c) && !is_alone(p->b, p->a, p->c)) {
+        multiply_elements(p, a, b, c, d);
+        return true;
+    }
     gemm_fn gemm = fits_blas(q) ? gemm_find(p->calc) : NULL;
     if (!input_make(q, A, p->a, p->b, a) || !input_make(q, B, p->b, p->a, b) || !output_make(q, d, gemm))
         return false;

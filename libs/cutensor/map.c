@@ -7,8 +7,8 @@
 #include "common/convert.h"
 
 enum {
-    TILE = 32,           /* elements, where tensors have different orders */
-    LONG_RUN = 1 << 14,  /* elements that are moved at once, where they have not */
+    TILE_BYTES = 256,    /* of a row of a tile, where tensors have different orders */
+    LONG_RUN = 1 << 14,  /* elements that are moved at once, where tensors have one order */
     SHORT = 8,           /* fewer elements are no good inner loop */
     PART = 1 << 15,      /* elements worth a part for a thread */
     PARTS_OF_THREAD = 4,
@@ -122,23 +122,63 @@ static bool only_moves(const struct aw_map *m)
            (a->op == CUTENSOR_OP_IDENTITY || (a->op == CUTENSOR_OP_CONJ && !aw_type_complex(a->type)));
 }
 
+typedef struct {
+    uint64_t half[2];
+} two_words;
+
+/* Four by four words, turned: row r of `to` has element r of each of four columns, `an` apart. */
+typedef uint32_t four __attribute__((vector_size(16)));
+
+static four four_load(const uint32_t *at)
+{
+    four v;
+    memcpy(&v, at, sizeof v);
+    return v;
+}
+
+static void turn_words(uint32_t *to, int64_t ld, const uint32_t *at, int64_t an)
+{
+    four a = four_load(at), b = four_load(at + an), c = four_load(at + 2 * an), d = four_load(at + 3 * an);
+    four ab = __builtin_shuffle(a, b, (four){ 0, 4, 1, 5 }), cd = __builtin_shuffle(c, d, (four){ 0, 4, 1, 5 });
+    four ab2 = __builtin_shuffle(a, b, (four){ 2, 6, 3, 7 }), cd2 = __builtin_shuffle(c, d, (four){ 2, 6, 3, 7 });
+    const four row[] = { __builtin_shuffle(ab, cd, (four){ 0, 1, 4, 5 }), __builtin_shuffle(ab, cd, (four){ 2, 3, 6, 7 }),
+                         __builtin_shuffle(ab2, cd2, (four){ 0, 1, 4, 5 }), __builtin_shuffle(ab2, cd2, (four){ 2, 3, 6, 7 }) };
+    for (int r = 0; r < 4; r++)
+        memcpy(to + r * ld, &row[r], sizeof *row);
+}
+
+/* Where rows lie along D and columns along A, a square of few bytes to a side goes through a buffer: each piece of memory is read
+ * or written whole, so that distances at which caches hold but a few pieces do no harm. */
 #define MOVE(name, T)                                                                                                 \
+    static void name##_square(T *d, const T *a, int64_t n, int64_t rows, int64_t dr, int64_t an)                      \
+    {                                                                                                                 \
+        enum { SIDE = TILE_BYTES / sizeof(T), WORDS = sizeof(T) == sizeof(uint32_t) };                                \
+        T square[SIDE][SIDE];                                                                                         \
+        int64_t even_n = WORDS ? n & ~(int64_t)3 : 0, even_rows = WORDS ? rows & ~(int64_t)3 : 0;                     \
+        for (int64_t i = 0; i < even_n; i += 4)                                                                       \
+            for (int64_t r = 0; r < even_rows; r += 4)                                                                \
+                turn_words((uint32_t *)&square[r][i], SIDE, (const uint32_t *)&a[i * an + r], an);                    \
+        for (int64_t i = 0; i < n; i++)                                                                               \
+            for (int64_t r = i < even_n ? even_rows : 0; r < rows; r++)                                               \
+                square[r][i] = a[i * an + r];                                                                         \
+        for (int64_t r = 0; r < rows; r++)                                                                            \
+            memcpy(d + r * dr, square[r], (size_t)n * sizeof(T));                                                     \
+    }                                                                                                                 \
     static void name(T *restrict d, const T *restrict a, int64_t n, int64_t rows, int64_t dn, int64_t an, int64_t dr, \
                      int64_t ar)                                                                                      \
     {                                                                                                                 \
+        enum { SIDE = TILE_BYTES / sizeof(T) };                                                                       \
+        if (dn == 1 && ar == 1 && n <= SIDE && rows <= SIDE) {                                                        \
+            name##_square(d, a, n, rows, dr, an);                                                                     \
+            return;                                                                                                   \
+        }                                                                                                             \
         for (int64_t r = 0; r < rows; r++, d += dr, a += ar)                                                          \
             if (dn == 1 && an == 1)                                                                                   \
                 memcpy(d, a, (size_t)n * sizeof *d);                                                                  \
-            else if (dn == 1)                                                                                         \
-                for (int64_t i = 0; i < n; i++)                                                                       \
-                    d[i] = a[i * an];                                                                                 \
             else                                                                                                      \
                 for (int64_t i = 0; i < n; i++)                                                                       \
                     d[i * dn] = a[i * an];                                                                            \
     }
-typedef struct {
-    uint64_t half[2];
-} two_words;
 MOVE(move_2, uint16_t)
 MOVE(move_4, uint32_t)
 MOVE(move_8, uint64_t)
@@ -157,30 +197,70 @@ static void tile_move(const struct aw_map *m, const struct tile *t)
     }
 }
 
-static void read_run(const struct aw_map *m, int which, const char *at, int64_t n, void *to)
+/* Elements of one input, from `at` on along a loop. */
+static void read_run(const struct aw_map *m, int which, const char *at, int64_t stride, int64_t n, void *to)
 {
     const struct aw_map_tensor *x = &m->x[which];
     if (x->scale == 0) {
         m->calc->fill(0, n, to);
         return;
     }
-    m->calc->load(x->type, at, m->loop[0].stride[which], n, to);
+    m->calc->load(x->type, at, stride, n, to);
     if (x->op != CUTENSOR_OP_IDENTITY)
         m->calc->unary(x->op, n, to);
     if (x->scale != 1)
         m->calc->scale(x->scale, n, to);
 }
 
-static void tile_compute(const struct aw_map *m, const struct tile *t)
+/* One number to each row of a tile. */
+static void spread_column(size_t size, int64_t rows, const void *column, void *to)
+{
+    switch (size) {
+    case 4:
+        for (int64_t r = 0; r < rows; r++)
+            ((uint32_t *)to)[r * (TILE_BYTES / 4)] = ((const uint32_t *)column)[r];
+        break;
+    case 8:
+        for (int64_t r = 0; r < rows; r++)
+            ((uint64_t *)to)[r * (TILE_BYTES / 8)] = ((const uint64_t *)column)[r];
+        break;
+    default:
+        for (int64_t r = 0; r < rows; r++)
+            ((two_words *)to)[r * (TILE_BYTES / 16)] = ((const two_words *)column)[r];
+        break;
+    }
+}
+
+/* An input's part of a tile, read along the second loop where it lies closer along that: rows one behind the other. */
+static void read_tile(const struct aw_map *m, int which, const struct tile *t, char *to)
+{
+    _Alignas(64) char column[TILE_BYTES];
+    const int64_t *stride[] = { m->loop[0].stride, m->loop[1].stride };
+    for (int64_t i = 0; i < t->n; i++) {
+        read_run(m, which, t->at[which] + i * stride[0][which] * (int64_t)m->x[which].size, stride[1][which], t->rows, column);
+        spread_column(m->calc->size, t->rows, column, to + (size_t)i * m->calc->size);
+    }
+}
+
+static bool lies_across(const struct aw_map *m, int which)
+{
+    return m->loop[1].stride[which] && m->loop[1].stride[which] < m->loop[0].stride[which];
+}
+
+static void tile_rows(const struct aw_map *m, const struct tile *t, char *const across[])
 {
     _Alignas(64) char value[AW_CALC_RUN * 16], other[AW_CALC_RUN * 16];
     for (int64_t r = 0; r < t->rows; r++) {
         bool begun = false;
         for (int x = AW_MAP_A; x < AW_MAP_TENSORS; x++) {
+            const char *at = t->at[x] + r * m->loop[1].stride[x] * (int64_t)m->x[x].size;
             if (!m->x[x].there)
                 continue;
-            const char *at = t->at[x] + r * m->loop[1].stride[x] * (int64_t)m->x[x].size;
-            read_run(m, x, at, t->n, begun ? other : value);
+            char *to = begun ? other : value;
+            if (across[x])
+                memcpy(to, across[x] + r * TILE_BYTES, (size_t)t->n * m->calc->size);
+            else
+                read_run(m, x, at, m->loop[0].stride[x], t->n, to);
             if (begun)
                 m->calc->combine(x == AW_MAP_C ? m->op_abc : m->op_ab, t->n, value, other);
             begun = true;
@@ -188,6 +268,23 @@ static void tile_compute(const struct aw_map *m, const struct tile *t)
         m->calc->store(m->x[AW_MAP_D].type, t->at[AW_MAP_D] + r * m->loop[1].stride[AW_MAP_D] * (int64_t)m->x[AW_MAP_D].size,
                        m->loop[0].stride[AW_MAP_D], t->n, value);
     }
+}
+
+static void tile_compute(const struct aw_map *m, const struct tile *t)
+{
+    tile_rows(m, t, (char *[AW_MAP_TENSORS]){ NULL });
+}
+
+static void tile_compute_crossed(const struct aw_map *m, const struct tile *t)
+{
+    _Alignas(64) char tile[AW_MAP_TENSORS][TILE_BYTES * TILE_BYTES / 4]; /* the most, of floats */
+    char *across[AW_MAP_TENSORS] = { NULL };
+    for (int x = AW_MAP_A; x < AW_MAP_TENSORS; x++)
+        if (m->x[x].there && m->x[x].scale != 0 && lies_across(m, x)) {
+            across[x] = tile[x];
+            read_tile(m, x, t, tile[x]);
+        }
+    tile_rows(m, t, across);
 }
 
 /* ---- All of it, once the loops have their order; there are at least two. */
@@ -200,7 +297,11 @@ static void advance(const struct aw_map *m, char *at[], uint32_t loop, int64_t b
 
 static void plane(const struct aw_map *m, char *const at[], bool crossed, bool moves)
 {
-    int64_t width = moves ? crossed ? TILE : LONG_RUN : AW_CALC_RUN, height = crossed ? TILE : m->loop[1].extent;
+    void (*const run)(const struct aw_map *, const struct tile *) = moves     ? tile_move
+                                                                    : crossed ? tile_compute_crossed
+                                                                              : tile_compute;
+    int64_t side = TILE_BYTES / (int64_t)(moves ? m->x[AW_MAP_D].size : m->calc->size);
+    int64_t width = crossed ? side : moves ? LONG_RUN : AW_CALC_RUN, height = crossed ? side : m->loop[1].extent;
     for (int64_t r = 0; r < m->loop[1].extent; r += height)
         for (int64_t i = 0; i < m->loop[0].extent; i += width) {
             struct tile t;
@@ -209,7 +310,7 @@ static void plane(const struct aw_map *m, char *const at[], bool crossed, bool m
             advance(m, t.at, 1, r);
             t.n = m->loop[0].extent - i < width ? m->loop[0].extent - i : width;
             t.rows = m->loop[1].extent - r < height ? m->loop[1].extent - r : height;
-            (moves ? tile_move : tile_compute)(m, &t);
+            run(m, &t);
         }
 }
 

@@ -16,7 +16,8 @@ enum {
     SHORT = 16,        /* fewer elements are no good inner loop */
     PART = 1 << 16,    /* elements worth a part for a thread */
     PARTS = 64,        /* at most */
-    FEW = 1024,        /* results, of which every part may have its own */
+    FEW = 64,          /* results, of which every part may have its own; more where they lie side by side */
+    FEW_BESIDE = 1024,
 };
 #define INNER UINT32_MAX
 
@@ -240,7 +241,7 @@ static void choose_parts(struct state *s)
     s->parts = 1;
     if (work < 2 || s->r->alpha == 0)
         return;
-    s->apart = s->count <= FEW;
+    s->apart = s->count <= (s->along ? FEW : FEW_BESIDE);
     extent = choose_cut(s, s->apart ? &s->gone : &s->kept, s->along == s->apart);
     most = s->apart ? PARTS : most;
     most = work < most ? work : most;
