@@ -43,7 +43,7 @@ static bool buf_reserve(struct aw_buf *buf, size_t more)
     return true;
 }
 
-void aw_buf_add(struct aw_buf *buf, const void *bytes, size_t len)
+void aw_buf_grow(struct aw_buf *buf, const void *bytes, size_t len)
 {
     if (!buf_reserve(buf, len))
         return;
@@ -61,92 +61,99 @@ void aw_buf_str(struct aw_buf *buf, struct aw_str s)
 /* ---- Formats.  Text by the megabyte is made of a handful of conversions, for which the C library's printf takes most of the
  * time. */
 
-/* By value, with the length beside it, so that both stay in registers: characters that are stored could be any memory's. */
-struct out {
-    char *at;
-    size_t size;
-};
-
-/* Each returns the length with what it adds, which counts on where `size` ends. */
-static inline size_t out_char(struct out out, size_t len, char c)
+/* Each returns where what it writes ends; NULL where that is behind `end`. */
+static inline char *out_text(char *at, const char *end, const char *text)
 {
-    if (len < out.size)
-        out.at[len] = c;
-    return len + 1;
+    for (text = text ? text : "(null)"; *text; text++) { /* it is short: a call of strlen would take longer */
+        if (at == end)
+            return NULL;
+        *at++ = *text;
+    }
+    return at;
 }
 
-/* What is printed is short: a call of memcpy would take longer than its bytes. */
-static inline size_t out_text(struct out out, size_t len, const char *text, int most)
+static inline char *out_bytes(char *at, const char *end, const char *bytes, size_t n)
 {
-    text = text ? text : "(null)";
-    for (; most && *text; text++, most--)
-        len = out_char(out, len, *text);
-    return len;
+    if ((size_t)(end - at) < n)
+        return NULL;
+    memcpy(at, bytes, n);
+    return at + n;
 }
 
-static inline size_t out_number(struct out out, size_t len, uint64_t n)
+static inline char *out_number(char *at, const char *end, uint64_t n)
 {
     char digits[AW_DIGITS];
-    for (unsigned at = aw_digits(digits, n); at < AW_DIGITS; at++)
-        len = out_char(out, len, digits[at]);
-    return len;
+    unsigned first = aw_digits(digits, n);
+    if (end - at < (ptrdiff_t)(AW_DIGITS - first))
+        return NULL;
+    while (first < AW_DIGITS)
+        *at++ = digits[first++];
+    return at;
 }
 
-static inline size_t out_signed(struct out out, size_t len, long n)
+static inline char *out_signed(char *at, const char *end, long n)
 {
-    if (n >= 0)
-        return out_number(out, len, (uint64_t)n);
-    return out_number(out, out_char(out, len, '-'), -(uint64_t)n);
+    if (n < 0 && at < end)
+        *at++ = '-';
+    else if (n < 0)
+        return NULL;
+    return out_number(at, end, n < 0 ? -(uint64_t)n : (uint64_t)n);
 }
 
-/* The length; SIZE_MAX where the format has other conversions than these. */
-static size_t plain(struct out out, const char *fmt, va_list ap)
+char *aw_print(char *at, char *end, const char *fmt, va_list ap)
 {
-    size_t len = 0;
-    for (; *fmt; fmt++) {
-        int most = -1;
+    for (; at && *fmt; fmt++) {
         if (*fmt != '%') {
-            len = out_char(out, len, *fmt);
+            if (at == end)
+                return NULL;
+            *at++ = *fmt;
             continue;
         }
-        switch (*++fmt) {
-        case '.':
+        if (*++fmt == 's') { /* what most of them are */
+            at = out_text(at, end, va_arg(ap, const char *));
+            continue;
+        }
+        switch (*fmt) {
+        case '.': {
             if (fmt[1] != '*' || fmt[2] != 's')
-                return SIZE_MAX;
+                return NULL;
             fmt += 2;
-            most = va_arg(ap, int); /* fall through */
-        case 's': len = out_text(out, len, va_arg(ap, const char *), most); break;
-        case 'u': len = out_number(out, len, va_arg(ap, unsigned)); break;
-        case 'd': len = out_signed(out, len, va_arg(ap, int)); break;
-        case 'c': len = out_char(out, len, (char)va_arg(ap, int)); break;
-        case '%': len = out_char(out, len, '%'); break;
+            int most = va_arg(ap, int);
+            const char *text = va_arg(ap, const char *);
+            text = text ? text : "(null)";
+            at = out_bytes(at, end, text, most < 0 ? strlen(text) : strnlen(text, (size_t)most));
+            break;
+        }
+        case 'u': at = out_number(at, end, va_arg(ap, unsigned)); break;
+        case 'd': at = out_signed(at, end, va_arg(ap, int)); break;
+        case 'c': at = out_bytes(at, end, &(char){ (char)va_arg(ap, int) }, 1); break;
+        case '%': at = out_bytes(at, end, "%", 1); break;
         case 'l':
             if (*++fmt == 'u')
-                len = out_number(out, len, va_arg(ap, unsigned long));
+                at = out_number(at, end, va_arg(ap, unsigned long));
             else if (*fmt == 'd')
-                len = out_signed(out, len, va_arg(ap, long));
+                at = out_signed(at, end, va_arg(ap, long));
             else
-                return SIZE_MAX;
+                return NULL;
             break;
-        default: return SIZE_MAX;
+        default: return NULL;
         }
     }
-    return len;
+    return at;
 }
 
 int aw_vsnprintf(char *to, size_t size, const char *fmt, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
-    size_t len = plain((struct out){ to, size ? size - 1 : 0 }, fmt, ap);
-    int n = len == SIZE_MAX ? vsnprintf(to, size, fmt, again) : len <= INT_MAX ? (int)len : -1;
+    char *end = size ? aw_print(to, to + size - 1, fmt, ap) : NULL;
+    int n = end && end - to <= INT_MAX ? (int)(end - to) : vsnprintf(to, size, fmt, again);
     va_end(again);
-    if (size && len != SIZE_MAX)
-        to[len < size ? len : size - 1] = 0;
+    if (end)
+        *end = 0;
     return n;
 }
 
-/* What has no room yet, or other conversions. */
 static void buf_vprintf_any(struct aw_buf *buf, const char *fmt, va_list ap)
 {
     va_list again;
@@ -161,17 +168,21 @@ static void buf_vprintf_any(struct aw_buf *buf, const char *fmt, va_list ap)
     va_end(again);
 }
 
+bool aw_buf_vprintf_once(struct aw_buf *buf, const char *fmt, va_list ap)
+{
+    if (buf->failed || !buf->cap)
+        return false;
+    char *begin = buf->ptr + buf->len, *end = aw_print(begin, buf->ptr + buf->cap - 1, fmt, ap);
+    buf->len += end ? (size_t)(end - begin) : 0;
+    buf->ptr[buf->len] = 0; /* as it was, where that was not all */
+    return end;
+}
+
 void aw_buf_vprintf(struct aw_buf *buf, const char *fmt, va_list ap)
 {
     va_list again;
     va_copy(again, ap);
-    size_t room = buf->failed ? 0 : buf->cap - buf->len;
-    size_t len = room ? plain((struct out){ buf->ptr + buf->len, room - 1 }, fmt, ap) : SIZE_MAX;
-    if (len < room)
-        buf->len += len;
-    if (room)
-        buf->ptr[buf->len] = 0; /* as it was, where that was not all */
-    if (len >= room)
+    if (!aw_buf_vprintf_once(buf, fmt, ap))
         buf_vprintf_any(buf, fmt, again);
     va_end(again);
 }
@@ -181,7 +192,12 @@ void aw_buf_printf(struct aw_buf *buf, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    aw_buf_vprintf(buf, fmt, ap);
+    bool done = aw_buf_vprintf_once(buf, fmt, ap);
+    va_end(ap);
+    if (done)
+        return;
+    va_start(ap, fmt);
+    buf_vprintf_any(buf, fmt, ap);
     va_end(ap);
 }
 

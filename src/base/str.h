@@ -55,11 +55,30 @@ struct aw_buf {
 };
 
 void aw_buf_fini(struct aw_buf *buf);
-void aw_buf_add(struct aw_buf *buf, const void *bytes, size_t len);
+void aw_buf_grow(struct aw_buf *buf, const void *bytes, size_t len); /* aw_buf_add where there may be no room */
+/* What is added most often is short, of a length that the compiler knows. */
+static inline void aw_buf_add(struct aw_buf *buf, const void *bytes, size_t len)
+{
+    if (buf->failed || len >= buf->cap - buf->len) {
+        aw_buf_grow(buf, bytes, len);
+        return;
+    }
+    if (len)
+        memcpy(buf->ptr + buf->len, bytes, len);
+    buf->len += len;
+    buf->ptr[buf->len] = 0;
+}
 void aw_buf_str(struct aw_buf *buf, struct aw_str s);
 void aw_buf_printf(struct aw_buf *buf, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void aw_buf_vprintf(struct aw_buf *buf, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/* As vsnprintf, and several times as fast where the format has nothing but %s, %.*s, %c, %u, %d, %lu, %ld and %%. */
+/* As aw_buf_vprintf; false where that would look at `ap` twice, for lack of room or for a conversion that aw_print does not
+ * know.  Then nothing has been added, and the caller begins `ap` anew and calls aw_buf_vprintf.  Copying what va_start has just
+ * written takes as long as a short line of text. */
+bool aw_buf_vprintf_once(struct aw_buf *buf, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+/* Formats from `at` on, without a NUL: returns where that ends.  NULL where it ends behind `end`, or where the format has
+ * anything but %s, %.*s, %c, %u, %d, %lu, %ld and %%; then anything may be written up to `end`. */
+char *aw_print(char *at, char *end, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
+/* As vsnprintf, and several times as fast where the format has nothing else than that. */
 int aw_vsnprintf(char *to, size_t size, const char *fmt, va_list ap) __attribute__((format(printf, 3, 0)));
 int aw_snprintf(char *to, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
