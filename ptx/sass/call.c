@@ -117,7 +117,7 @@ static const char *gradient_of(struct aw_str name)
 {
     static const char *const geometries[] = { "3d", "cube", "acube" }, *const types[] = { "s32", "u32", "f32" };
     char known[64];
-    for (unsigned k = 0; k < 9; k++)
+    for (unsigned k = 0; k < 9 && aw_str_starts(name, "__cuda_syscall_tex_grad_"); k++)
         if (snprintf(known, sizeof known, "__cuda_syscall_tex_grad_%s_v4_%s_f32", geometries[k / 3], types[k % 3]) > 0 &&
             aw_str_is(name, known))
             return geometries[k / 3];

@@ -618,6 +618,30 @@ static bool read_codes(struct reader *r, struct aw_map *names, uint32_t *code_of
     return true;
 }
 
+static bool is_code(const struct sass_cubin *cubin, const struct sass_symbol *s)
+{
+    return (s->kind == SASS_SYMBOL_KERNEL || s->kind == SASS_SYMBOL_FUNCTION) && s->section < cubin->n_sections;
+}
+
+static bool sort_code_symbols(struct reader *r)
+{
+    struct sass_cubin *cubin = r->cubin;
+    uint32_t *first = AW_NEW_ARRAY(&cubin->arena, uint32_t, (size_t)cubin->n_sections + 2); /* of each section one place on */
+    cubin->code_symbols = AW_NEW_ARRAY(&cubin->arena, uint32_t, (size_t)cubin->n_symbols + 1);
+    if (!first || !cubin->code_symbols)
+        return out_of_memory(r);
+    for (uint32_t i = 0; i < cubin->n_symbols; i++)
+        if (is_code(cubin, &cubin->symbols[i]))
+            first[cubin->symbols[i].section + 2]++;
+    for (uint32_t s = 2; s < cubin->n_sections + 2; s++)
+        first[s] += first[s - 1];
+    for (uint32_t i = 0; i < cubin->n_symbols; i++)
+        if (is_code(cubin, &cubin->symbols[i]))
+            cubin->code_symbols[first[cubin->symbols[i].section + 1]++] = i;
+    cubin->first_code_symbol = first;
+    return true;
+}
+
 static bool read_all(struct reader *r)
 {
     struct sass_cubin *cubin = r->cubin;
@@ -635,7 +659,7 @@ static bool read_all(struct reader *r)
         if (cubin->sections[i].name.len && !aw_map_put(&names, cubin->sections[i].name, &cubin->sections[i]))
             done = out_of_memory(r);
     if (done)
-        done = read_codes(r, &names, code_of);
+        done = read_codes(r, &names, code_of) && sort_code_symbols(r);
     if (done) {
         const struct sass_section *info = aw_map_find(&names, AW_STR(".nv.info"));
         if (info)

@@ -123,6 +123,9 @@ struct sass_cubin {
     uint32_t n_kernels;
     struct sass_code *functions; /* device functions with a section of their own (-rdc) */
     uint32_t n_functions;
+    uint32_t *code_symbols;      /* symbols of kernels and functions, in their order, section by section: those of section s are
+                                  * the ones from first_code_symbol[s] up to first_code_symbol[s + 1] */
+    uint32_t *first_code_symbol; /* [n_sections + 1] */
     struct sass_section *bank3;  /* .nv.constant3, or NULL */
 };
 

@@ -156,9 +156,9 @@ static void find_leaders(struct sass_lift *l)
 {
     for (uint32_t k = 0; k < l->n; k++)
         l->first_entry[k] = l->n;
-    for (uint32_t s = 0; s < l->cubin->n_symbols; s++) {
+    for (uint32_t f = 0; f < l->n_functions; f++) {
         uint32_t place;
-        if (sass_place_of(l, s, 0, &place))
+        if (sass_place_of(l, l->functions[f], 0, &place))
             enter_outside(l, place / SASS_INSN_SIZE);
     }
     for (uint32_t k = 0; k < l->n_parts; k++)
@@ -332,9 +332,9 @@ static void call_register(struct sass_lift *l, const struct sass_insn *i, uint32
         sass_step(l, "@!%s bra $E%" PRIu32, condition.s, label);
     struct aw_str other = { 0 };
     bool known = i->opnd[SASS_J].kind != SASS_TARGET && sass_call_known(l, a.s, label, &other);
-    for (uint32_t s = 0; s < l->cubin->n_symbols && l->status == AW_OK; s++) {
+    for (uint32_t f = 0; f < l->n_functions && l->status == AW_OK; f++) {
         uint32_t index, value;
-        if (!sass_is_target(l, i, s, &index, &value))
+        if (!sass_is_target(l, i, l->functions[f], &index, &value))
             continue;
         known = true;
         struct sass_text q = sass_temp(l, 'q');

@@ -168,8 +168,8 @@ static void find_functions(struct sass_lift *l, struct functions *g, bool *ret_r
         if (sass_called(l, i, &to) && !sass_call_jumps(l, i, &to))
             add_function(g, to);
     }
-    for (uint32_t s = 0; s < l->cubin->n_symbols && *ret_registers; s++) {
-        uint32_t place;
+    for (uint32_t f = 0; f < l->n_functions && *ret_registers; f++) {
+        uint32_t s = l->functions[f], place;
         if (l->cubin->symbols[s].kind == SASS_SYMBOL_FUNCTION && sass_place_of(l, s, 0, &place))
             add_function(g, place / SASS_INSN_SIZE);
     }
@@ -187,8 +187,8 @@ static void add_calls(struct sass_lift *l, struct functions *g, uint32_t from, c
     uint32_t to, value;
     if (sass_called(l, i, &to) && !sass_call_jumps(l, i, &to))
         add_call(g, from, to);
-    for (uint32_t s = 0; s < l->cubin->n_symbols && sass_calls_register(i); s++)
-        if (sass_is_target(l, i, s, &to, &value))
+    for (uint32_t f = 0; f < l->n_functions && sass_calls_register(i); f++)
+        if (sass_is_target(l, i, l->functions[f], &to, &value))
             add_call(g, from, to);
 }
 

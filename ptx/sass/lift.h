@@ -147,6 +147,7 @@ struct sass_lift {
     uint32_t *mask_of;           /* of a warp operation: 1 + the instruction whose A operand is its member mask; 0: all lanes */
     uint8_t *is_mask;            /* such an instruction */
     uint8_t *asks;               /* a warp operation that only finds what a question asks */
+    uint32_t *functions, n_functions; /* symbols of kernels and functions whose code is in the parts, in their order */
     uint8_t *served;             /* of a question whether lanes are together: those are that are not */
     uint8_t *serves;             /* of WARPSYNC: in code that serves them; of its first instruction likewise */
     uint8_t *members;            /* of a warp operation or WARPSYNC: it waits for the lanes of its mask wherever they are */

@@ -2,6 +2,8 @@
  * of instructions.  Places in it are offsets in that run.  A function's address, which may lie in memory, is a number of ours
  * instead (SASS_FUNCTION_ADDRESS). */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
 #include "sass/lift.h"
 
 static const struct sass_code *function_of(const struct sass_cubin *cubin, uint32_t symbol)
@@ -68,6 +70,26 @@ static void include_called(struct sass_lift *l, const struct sass_code *code, bo
     }
 }
 
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void find_functions(struct sass_lift *l)
+{
+    const uint32_t *first = l->cubin->first_code_symbol;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < l->n_parts; k++)
+        n += first[l->parts[k].code->section + 1] - first[l->parts[k].code->section];
+    l->functions = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)n + 1);
+    for (uint32_t k = 0; k < l->n_parts && l->functions; k++)
+        for (uint32_t s = first[l->parts[k].code->section]; s < first[l->parts[k].code->section + 1]; s++)
+            l->functions[l->n_functions++] = l->cubin->code_symbols[s];
+    if (l->n_parts > 1 && l->functions)
+        qsort(l->functions, l->n_functions, sizeof *l->functions, by_number);
+}
+
 bool sass_find_parts(struct sass_lift *l)
 {
     bool addresses = false;
@@ -80,8 +102,9 @@ bool sass_find_parts(struct sass_lift *l)
     if (l->cubin->n_functions)
         find_taken(l);
     include(l, l->code);
-    for (uint32_t k = 0; k < l->n_parts; k++)
+    for (uint32_t k = 0; k < l->n_parts && l->cubin->n_functions; k++)
         include_called(l, l->parts[k].code, &addresses);
+    find_functions(l);
     return true;
 }
 

@@ -404,10 +404,10 @@ static bool steps_match(struct quotient_match *m, unsigned k)
 
 static const struct quotient_helper *helper_at(const struct sass_lift *l, uint32_t index, uint32_t *ret_end)
 {
-    for (uint32_t s = 0; s < l->cubin->n_symbols; s++) {
-        uint32_t place;
+    for (uint32_t f = 0; f < l->n_functions; f++) {
+        uint32_t s = l->functions[f], place;
         struct aw_str name = l->cubin->symbols[s].name;
-        if (!aw_str_starts(name, "$__internal_") || !sass_place_of(l, s, 0, &place) || place != index * SASS_INSN_SIZE)
+        if (!sass_place_of(l, s, 0, &place) || place != index * SASS_INSN_SIZE || !aw_str_starts(name, "$__internal_"))
             continue;
         *ret_end = index + (uint32_t)(l->cubin->symbols[s].size / SASS_INSN_SIZE);
         for (size_t k = 0; k < sizeof helpers / sizeof *helpers; k++) {
