@@ -2,24 +2,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sass/insn.h"
 
+#include <endian.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "sass/form.h"
 
 struct word {
-    uint64_t low, high;
+    uint64_t half[3]; /* the low one, the high one, 0 */
 };
 
+/* Of at most 63 bits.  Without branches: fields are at other places in each instruction, which no processor foresees. */
 static uint64_t field(const struct word *w, unsigned at, unsigned n)
 {
-    uint64_t bits = at >= 64 ? w->high >> (at - 64) : at ? w->low >> at | w->high << (64 - at) : w->low;
-    return n < 64 ? bits & ((1ull << n) - 1) : bits;
+    const uint64_t *half = &w->half[at / 64];
+    return (half[0] >> at % 64 | half[1] << 1 << (63 - at % 64)) & ((1ull << n) - 1);
 }
 
 static bool bit(const struct word *w, unsigned at)
 {
-    return at && field(w, at, 1);
+    return (w->half[at / 64] >> at % 64 & 1) & (at != 0);
 }
 
 static uint64_t runs(const struct word *w, const uint8_t at[2], const uint8_t n[2])
@@ -77,13 +79,8 @@ static uint8_t registers_of(const struct sass_operand_desc *d, const struct sass
 {
     if (d->regs < SASS_REGS_OF)
         return d->regs;
-    unsigned of = d->regs - SASS_REGS_OF, value = insn->mod[of];
-    if (!sass_value_names[of])
-        return value ? 2 : 1;
-    const char *name = sass_value_names[of][value];
-    if (strstr(name, "128") || strstr(name, "32x4") || strstr(name, "16x8") || !strcmp(name, "4"))
-        return 4;
-    return strstr(name, "64") || strstr(name, "32x2") || strstr(name, "16x4") || !strcmp(name, "2") ? 2 : 1;
+    unsigned of = d->regs - SASS_REGS_OF;
+    return sass_value_regs[of][insn->mod[of]];
 }
 
 /* ---- Operands */
@@ -144,19 +141,16 @@ static void decode_immediate(const struct sass_operand_desc *d, uint64_t bits, s
 
 static void decode_operand(const struct sass_operand_desc *d, const struct word *w, struct sass_insn *insn)
 {
-    struct sass_operand *o = &insn->opnd[d->slot];
     uint64_t bits = runs(w, d->at, d->n);
-    bool negated = bit(w, d->neg);
-
-    o->kind = d->kind;
-    o->slot = d->slot;
-    o->regs = registers_of(d, insn);
-    o->abs = bit(w, d->abs);
-    o->half = d->half ? (uint8_t)field(w, d->half, 2) : SASS_HALF_BOTH;
-    if (d->flags & SASS_INVERT || (d->flags & SASS_INVERT_X && insn->mod[SASS_F_X]))
-        o->inv = negated;
-    else
-        o->neg = negated;
+    bool negated = bit(w, d->neg), inverts = d->flags & SASS_INVERT || (d->flags & SASS_INVERT_X && insn->mod[SASS_F_X]);
+    struct sass_operand *o = &insn->opnd[d->slot];
+    *o = (struct sass_operand){ .kind = d->kind,
+                                .slot = d->slot,
+                                .regs = registers_of(d, insn),
+                                .half = (d->half ? field(w, d->half, 2) : SASS_HALF_BOTH) & 3,
+                                .abs = bit(w, d->abs),
+                                .inv = negated & inverts,
+                                .neg = negated & !inverts };
     switch (d->kind) {
     case SASS_UREG:
         o->reg = uniform(bits);
@@ -183,20 +177,6 @@ static void decode_operand(const struct sass_operand_desc *d, const struct word 
 
 /* ---- What nobody looked at */
 
-/* One value of the field is the one when nothing is meant, and this is it. */
-static bool is_usual(const struct sass_modifier_desc *m, const struct sass_insn *insn)
-{
-    unsigned n = 1u << (m->n[0] + m->n[1]), usual = 0, value = insn->mod[m->field];
-    if (!m->values)
-        return value == 0;
-    for (unsigned k = 0; k < n; k++)
-        usual += m->values[k] >> 7;
-    for (unsigned k = 0; k < n; k++)
-        if (usual == 1 && m->values[k] == (value | 128))
-            return true;
-    return false;
-}
-
 static bool is_nothing(const struct sass_operand_desc *d, const struct sass_insn *insn)
 {
     const struct sass_operand *o = &insn->opnd[d->slot];
@@ -212,7 +192,7 @@ static bool is_nothing(const struct sass_operand_desc *d, const struct sass_insn
     }
 }
 
-const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS_FIELDS], uint32_t slots)
+const char *sass_overlooked(const struct sass_insn *insn, const struct sass_looked *looked)
 {
     static const char *const names[SASS_SLOTS] = {
         [SASS_D] = "operand D",   [SASS_P] = "operand P",   [SASS_Q] = "operand Q",   [SASS_A] = "operand A",
@@ -222,14 +202,17 @@ const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS
         [SASS_L2] = "operand L2", [SASS_D2] = "operand D2", [SASS_H] = "operand H",
     };
     const struct sass_form *form = &sass_forms[insn->form];
-    for (unsigned k = 0; k < form->n_modifiers; k++) {
+    uint64_t fields = 0;
+    for (unsigned k = 0; k < sizeof looked->fields / sizeof *looked->fields; k++)
+        fields |= form->has.fields[k] & ~looked->fields[k];
+    for (unsigned k = 0; fields && k < form->n_modifiers; k++) {
         const struct sass_modifier_desc *m = &form->modifiers[k];
-        if (!m->text && !fields[m->field] && !is_usual(m, insn))
+        if (!m->text && insn->mod[m->field] != m->usual && !sass_has_looked(looked, m->field))
             return sass_field_names[m->field];
     }
-    for (unsigned k = 0; k < form->n_operands; k++) {
+    for (unsigned k = 0; form->has.slots & ~looked->slots && k < form->n_operands; k++) {
         const struct sass_operand_desc *d = &form->operands[k];
-        if (!d->text && !(slots >> d->slot & 1) && !is_nothing(d, insn))
+        if (!d->text && !(looked->slots >> d->slot & 1) && !is_nothing(d, insn))
             return names[d->slot];
     }
     return NULL;
@@ -243,10 +226,10 @@ static bool is_uniform(const struct sass_insn *insn)
 
 enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offset, unsigned arch, struct sass_insn *ret_insn)
 {
-    struct word w = { 0 };
-    for (unsigned i = 0; i < 8; i++) {
-        w.low |= (uint64_t)bytes[i] << 8 * i;
-        w.high |= (uint64_t)bytes[i + 8] << 8 * i;
+    struct word w = { { 0 } };
+    for (unsigned i = 0; i < 2; i++) {
+        memcpy(&w.half[i], bytes + 8 * i, 8);
+        w.half[i] = le64toh(w.half[i]);
     }
     const struct sass_form *form = find(&w, arch);
 
@@ -265,6 +248,6 @@ enum sass_decoded sass_decode(const uint8_t bytes[SASS_INSN_SIZE], uint32_t offs
     decode_copy(ret_insn, &w);
     if (!known)
         return SASS_UNKNOWN_MODIFIER;
-    bool usual = (w.low & form->rest[0]) == form->usual[0] && (w.high & form->rest[1]) == form->usual[1];
+    bool usual = (w.half[0] & form->rest[0]) == form->usual[0] && (w.half[1] & form->rest[1]) == form->usual[1];
     return usual ? SASS_DECODED : SASS_UNKNOWN_BITS;
 }

@@ -41,6 +41,7 @@ struct sass_modifier_desc {
     uint8_t field;
     uint8_t at[2], n[2];
     const uint8_t *values; /* by bits: enum value, + 128 when it is not printed, 0 = no value; NULL: a flag */
+    uint8_t usual;         /* what it is when nothing is meant; 255: any may mean something */
     const char *text;      /* fixed text instead */
 };
 
@@ -54,6 +55,7 @@ struct sass_form {
     } conds[3];
     const struct sass_operand_desc *operands;
     const struct sass_modifier_desc *modifiers;
+    struct sass_looked has;     /* what modifiers and operands it has */
     uint64_t rest[2], usual[2]; /* bits that no field has (scheduling aside), and what they are in code that means nothing by
                                  * them */
 };
@@ -64,5 +66,6 @@ enum { SASS_KEYS = 1 << 13 };
 extern const uint16_t sass_first_forms[SASS_KEYS]; /* by key: 1 + the first of its forms, which lie side by side; 0: none */
 extern const char *const sass_op_names[], *const sass_op_meanings[], *const sass_field_names[], *const sass_sreg_names[256];
 extern const char *const *const sass_value_names[];
+extern const uint8_t *const sass_value_regs[]; /* by field, of sizes, types and numbers: how many registers each value takes */
 
 #endif

@@ -93,10 +93,25 @@ struct sass_insn {
     uint8_t mod[SASS_FIELDS]; /* by enum sass_field: the value's enum, 1 for a flag that is set; 0 = one that is not, or none */
 };
 
-/* A modifier or operand that is not what it is when nothing is meant, and that neither `fields` (by enum sass_field) nor `slots`
- * (bit enum sass_slot)
- * has: its name, static; NULL when there is none. */
-const char *sass_overlooked(const struct sass_insn *insn, const bool fields[SASS_FIELDS], uint32_t slots);
+/* Which modifiers and operands someone has looked at. */
+struct sass_looked {
+    uint64_t fields[(SASS_FIELDS + 63) / 64]; /* bit enum sass_field */
+    uint32_t slots;                           /* bit enum sass_slot */
+};
+
+static inline void sass_look_at_field(struct sass_looked *looked, unsigned field)
+{
+    looked->fields[field / 64] |= 1ull << field % 64;
+}
+
+static inline bool sass_has_looked(const struct sass_looked *looked, unsigned field)
+{
+    return looked->fields[field / 64] >> field % 64 & 1;
+}
+
+/* A modifier or operand that is not what it is when nothing is meant, and that nobody has looked at: its name, static; NULL when
+ * there is none. */
+const char *sass_overlooked(const struct sass_insn *insn, const struct sass_looked *looked);
 
 enum sass_decoded {
     SASS_DECODED,

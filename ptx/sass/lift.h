@@ -189,8 +189,7 @@ struct sass_lift {
     uint32_t *pending;           /* blocks that text goes to and that have none yet */
     uint32_t n_pending, cap_pending;
 
-    bool fields[SASS_FIELDS];        /* looked at of this instruction */
-    uint32_t slots;
+    struct sass_looked looked;       /* at of this instruction */
     bool relocated;
     bool deferring;                  /* the instruction's results go to temporaries first */
     struct sass_late late[24];       /* of it: n_late; then what is known from before */
@@ -271,8 +270,19 @@ struct sass_text sass_where(struct sass_lift *l, struct sass_text q, const struc
 /* ---- What was looked at (operand.c).  Every modifier and operand of an instruction has to be, unless it is what it is when
  * nothing is meant: what nobody looks at refuses the kernel, so that a meaning that an emitter does not know is never dropped. */
 
-unsigned sass_mod(struct sass_lift *l, enum sass_field field); /* the instruction's modifier */
-const struct sass_operand *sass_look(struct sass_lift *l, enum sass_slot slot);
+/* The instruction's modifier. */
+static inline unsigned sass_mod(struct sass_lift *l, enum sass_field field)
+{
+    sass_look_at_field(&l->looked, field);
+    return l->at->mod[field];
+}
+
+static inline const struct sass_operand *sass_look(struct sass_lift *l, enum sass_slot slot)
+{
+    l->looked.slots |= 1u << slot;
+    return &l->at->opnd[slot];
+}
+
 /* Of an operation that changes no value whatever is said of it. */
 void sass_look_all(struct sass_lift *l);
 void sass_look_begin(struct sass_lift *l);

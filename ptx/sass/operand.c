@@ -7,39 +7,25 @@
 
 /* ---- What was looked at */
 
-unsigned sass_mod(struct sass_lift *l, enum sass_field field)
-{
-    l->fields[field] = true;
-    return l->at->mod[field];
-}
-
-const struct sass_operand *sass_look(struct sass_lift *l, enum sass_slot slot)
-{
-    l->slots |= 1u << slot;
-    return &l->at->opnd[slot];
-}
-
 static void looked(struct sass_lift *l, const struct sass_operand *o)
 {
-    l->slots |= 1u << o->slot;
+    l->looked.slots |= 1u << o->slot;
 }
 
 void sass_look_begin(struct sass_lift *l)
 {
-    memset(l->fields, 0, sizeof l->fields);
-    l->slots = 0;
+    l->looked = (struct sass_looked){ .slots = 0 };
     l->relocated = false;
 }
 
 void sass_look_all(struct sass_lift *l)
 {
-    memset(l->fields, 1, sizeof l->fields);
-    l->slots = UINT32_MAX;
+    memset(&l->looked, 255, sizeof l->looked);
 }
 
 void sass_look_end(struct sass_lift *l)
 {
-    const char *what = sass_reloc_of(l, l->at) && !l->relocated ? "a relocation" : sass_overlooked(l->at, l->fields, l->slots);
+    const char *what = sass_reloc_of(l, l->at) && !l->relocated ? "a relocation" : sass_overlooked(l->at, &l->looked);
     if (what)
         sass_fail(l, "%s, which changes nothing that is known", what);
 }

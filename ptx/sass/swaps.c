@@ -25,10 +25,10 @@ struct swap_loop {
 
 bool sass_is_plain(const struct sass_insn *i, unsigned op, const enum sass_field known[4])
 {
-    bool looked[SASS_FIELDS] = { false };
+    struct sass_looked looked = { .slots = UINT32_MAX };
     for (unsigned k = 0; known && k < 4; k++)
-        looked[known[k]] = true;
-    return i->op == op && !i->undecoded && !sass_guarded(i) && !sass_overlooked(i, looked, UINT32_MAX);
+        sass_look_at_field(&looked, known[k]);
+    return i->op == op && !i->undecoded && !sass_guarded(i) && !sass_overlooked(i, &looked);
 }
 
 static bool is_register(const struct sass_operand *o, unsigned reg)

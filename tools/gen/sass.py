@@ -355,6 +355,19 @@ class Table:
         return ', '.join('0' if v == '?' else str(names.index(v.lstrip('~')) + 1 + (128 if v.startswith('~') else 0))
                          for v in m.values)
 
+    @staticmethod
+    def usual_value(m, names):
+        """The value of the enum when nothing is meant, which one of the field's is marked as; of a flag 0; 255: there is none."""
+        marked = [v for v in m.values or () if v.startswith('~')]
+        return 0 if not m.values else names.index(marked[0][1:]) + 1 if len(marked) == 1 else 255
+
+    @staticmethod
+    def registers_of(value):
+        """How many registers a size, type or number takes: what its name says of bits."""
+        if any(part in value for part in ('128', '32x4', '16x8')) or value == '4':
+            return 4
+        return 2 if any(part in value for part in ('64', '32x2', '16x4')) or value == '2' else 1
+
     def write_modifiers(self, out, number, form):
         rows = []
         for i, m in enumerate(form.modifiers):
@@ -367,9 +380,18 @@ class Table:
                 values = f'values_{number}_{i}'
                 out.write(f'static const uint8_t {values}[] = {{ {self.value_map(m)} }};\n')
             rows.append(f'{{ SASS_F_{m.field}, {{ {runs[0][0]}, {runs[1][0]} }}, {{ {runs[0][1]}, {runs[1][1]} }}, '
-                        f'{values}, NULL }}')
+                        f'{values}, {self.usual_value(m, self.fields[m.field])}, NULL }}')
         if rows:
             out.write(f'static const struct sass_modifier_desc modifiers_{number}[] = {{\n    ' + ',\n    '.join(rows) + '\n};\n')
+
+    def bits_of_fields(self, form):
+        numbers = {field: number for number, field in enumerate(self.fields, 1)}
+        fields = sum(1 << n for n in {numbers[m.field] for m in form.modifiers if m.runs})
+        return ', '.join(f'{fields >> 64 * k & (1 << 64) - 1:#x}' for k in range((len(self.fields) + 64) // 64))
+
+    @staticmethod
+    def bits_of_slots(form):
+        return ' | '.join(f'1u << SASS_{o.slot}' for o in form.operands if not o.text) or '0'
 
     def write_tables(self, out):
         out.write('/* Made from ptx/tab/sass.def by tools/gen/sass.py. */\n#include "sass/form.h"\n\n')
@@ -388,9 +410,10 @@ class Table:
             modifiers = f'modifiers_{form.mods_of}' if form.modifiers else 'NULL'
             rest, usual = form.rest(), form.usual()
             words = ', '.join(f'{{ {v & (1 << 64) - 1:#x}, {v >> 64:#x} }}' for v in (rest, usual))
+            has = f'{{ {{ {self.bits_of_fields(form)} }}, {self.bits_of_slots(form)} }}'
             out.write(f'    {{ {form.number:#x}, SASS_{form.op}, {form.first}, {form.last}, {len(form.operands)}, '
-                      f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers}, {words} '
-                      f'}},\n')
+                      f'{len(form.modifiers)}, {len(form.conds)}, {{ {conds or "{ 0 }"} }}, {operands}, {modifiers}, {has}, '
+                      f'{words} }},\n')
         out.write(f'}};\nconst unsigned sass_forms_n = {len(self.forms)};\n\n')
         first = {form.number: i for i, form in reversed(list(enumerate(self.forms)))}
         out.write('const uint16_t sass_first_forms[SASS_KEYS] = {\n')
@@ -410,7 +433,11 @@ class Table:
         out.write('const char *const sass_field_names[] = {\n    "",\n' + ''.join(f'    "{f}",\n' for f in self.fields) + '};\n')
         out.write('const char *const *const sass_value_names[] = {\n    no_values,\n')
         out.write(''.join(f'    {"names_" + f if v else "NULL"},\n' for f, v in self.fields.items()) + '};\n')
-        out.write('\nconst char *const sass_sreg_names[256] = {\n')
+        out.write('\nconst uint8_t *const sass_value_regs[] = {\n    NULL,\n')
+        for values in self.fields.values():
+            regs = [1, *map(self.registers_of, values)] if values else [1, 2]
+            out.write('    (const uint8_t[]){ ' + ', '.join(map(str, regs)) + ' },\n')
+        out.write('};\n\nconst char *const sass_sreg_names[256] = {\n')
         out.write(''.join(f'    [{n}] = "{name}",\n' for n, name in sorted(self.sregs.items())) + '};\n')
 
     def write_markdown(self, out):
