@@ -104,7 +104,7 @@ static bool scaled(int power, struct sass_text *b)
     int exponent = (int)(bits >> 23 & 255) + power;
     if (!(bits >> 23 & 255) || (bits >> 23 & 255) == 255 || exponent < 1 || exponent > 254)
         return false;
-    *b = sass_format("0f%08X", (bits & 0x807fffffu) | (unsigned)exponent << 23);
+    *b = sass_float_bits((bits & 0x807fffffu) | (unsigned)exponent << 23, false);
     return true;
 }
 

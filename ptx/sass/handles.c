@@ -151,9 +151,9 @@ static void copy_constant(struct sass_lift *l, const struct sass_insn *i)
 void sass_handle_copy(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *from[2], *d = &i->opnd[SASS_D];
-    unsigned n = copied(i, from);
     struct sass_text v[2];
-    if (!is_register(d) || !l->handles)
+    unsigned n = copied(i, from);
+    if (!l->handles || !is_register(d))
         return;
     if (i->op == SASS_LDC || i->op == SASS_ULDC)
         copy_constant(l, i);

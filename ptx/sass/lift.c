@@ -203,19 +203,16 @@ static void load_params(const struct sass_lift *l, struct aw_buf *out)
 
 static void declare_registers(const struct sass_lift *l, struct aw_buf *out)
 {
-    static const struct {
-        char name[3];
-        char bits[5];
-    } temps[] = { { "t", "b32" }, { "w", "b64" }, { "h", "b16" }, { "q", "pred" }, { "x", "b128" } };
+    static const char *const bits[SASS_TEMPS] = { "b32", "b64", "b16", "pred", "b128" };
     for (unsigned k = 0; k < 256; k++) {
         if (l->regs[k])
             aw_buf_printf(out, "\t.reg .b32 %%r%u;\n", k);
         if (l->uregs[k])
             aw_buf_printf(out, "\t.reg .b32 %%u%u;\n", k);
     }
-    for (unsigned k = 0; k < sizeof temps / sizeof *temps; k++)
-        if (l->temps[k])
-            aw_buf_printf(out, "\t.reg .%s %%%s<%" PRIu32 ">;\n", temps[k].bits, temps[k].name, l->temps[k]);
+    for (unsigned k = 0; k < SASS_TEMPS; k++)
+        if (l->temps[k].n)
+            aw_buf_printf(out, "\t.reg .%s %%%c<%" PRIu32 ">;\n", bits[k], sass_temp_kinds[k], l->temps[k].n);
     if (l->keeps)
         aw_buf_printf(out, "\t.reg .b32 %%kept<2>;\n");
     /* Code may read predicates on ways where nothing has written them, and not care. */
@@ -350,6 +347,7 @@ static enum aw_status lift(const struct sass_cubin *cubin, uint32_t index, bool 
     enum aw_status status = l.status;
     aw_buf_fini(&l.body);
     aw_buf_fini(&l.error);
+    sass_temps_begin(&l);
     aw_ptrmap_fini(&l.block_of);
     aw_arena_fini(&l.arena);
     return status;

@@ -118,6 +118,17 @@ struct sass_quotient {
 /* What an instruction is to one. */
 enum { SASS_QUOTIENT_AT = 1, SASS_QUOTIENT_END = 2, SASS_QUOTIENT_BRANCH = 4 };
 
+/* Temporaries: %t (32 bits), %w (64), %h (16), %q (predicates), %x (128). */
+static const char sass_temp_kinds[] = "twhqx";
+enum { SASS_TEMPS = sizeof sass_temp_kinds - 1 };
+
+/* Those of one kind: how many there are, and the next one's name, of which most often only the last digit changes. */
+struct sass_temps {
+    uint32_t n;
+    uint8_t last;
+    struct sass_text next;
+};
+
 /* Where an instruction comes from (lines.c). */
 struct sass_line {
     uint32_t file, line; /* number of the file in the text, from 1 on; 0: nothing is known */
@@ -201,7 +212,7 @@ struct sass_lift {
     struct sass_text angle;      /* the last one of which turns were made */
     unsigned n_turns;
     struct sass_quad quad;
-    uint32_t temps[5];           /* used of %t, %w, %h, %q, %x */
+    struct sass_temps temps[SASS_TEMPS];
     bool wide[256];              /* a pair of registers from this on is read as one number */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
     bool handles;                /* some register has a texture's or surface's handle; of which the low word, by register */
@@ -210,6 +221,7 @@ struct sass_lift {
     uint32_t n_words, n_calls, n_objects; /* n_objects: places with mbarrier objects */
     uint8_t *symbols;            /* an entry a symbol: the text names it */
     uint32_t frame;              /* bytes of local memory */
+    struct sass_text names[2][256];  /* R, UR: as text names them; "" until one occurs */
     bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
     bool local, shared, local_window, shared_window, constant_window, true_pred, bank2, bank4, calls, emulated, keeps;
 
@@ -242,6 +254,57 @@ bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uin
 void sass_find_lines(struct sass_lift *l, bool all);
 void sass_line_begin(struct sass_lift *l, uint32_t k); /* text of instruction k follows */
 void sass_line_files(const struct sass_lift *l, struct aw_buf *out);
+/* The first instruction from k on with its bit set; l->n: none. */
+static inline uint32_t sass_next_bit(const struct sass_lift *l, const uint64_t *bits, uint32_t k)
+{
+    uint64_t word = k < l->n ? bits[k / 64] >> k % 64 << k % 64 : 0;
+    while (!word && (k = (k | 63) + 1) < l->n)
+        word = bits[k / 64];
+    return word ? (k & ~63u) + (uint32_t)__builtin_ctzll(word) : l->n;
+}
+
+static inline void sass_set_bit(uint64_t *bits, uint32_t k)
+{
+    bits[k / 64] |= 1ull << k % 64;
+}
+
+/* ---- What an instruction says by itself */
+
+static inline bool sass_guarded(const struct sass_insn *insn)
+{
+    return insn->guard != SASS_PT;
+}
+
+/* Of a predicate: known without asking. */
+static inline bool sass_is_true(const struct sass_operand *o)
+{
+    return (o->kind == SASS_PRED || o->kind == SASS_UPRED) && o->reg == SASS_PT && !o->inv;
+}
+
+static inline bool sass_is_false(const struct sass_operand *o)
+{
+    return (o->kind == SASS_PRED || o->kind == SASS_UPRED) && o->reg == SASS_PT && o->inv;
+}
+
+/* RZ, URZ, 0, or no such operand. */
+static inline bool sass_is_zero(const struct sass_operand *o)
+{
+    if (o->inv)
+        return false;
+    return o->kind == SASS_NONE || ((o->kind == SASS_REG || o->kind == SASS_UREG) && o->reg == SASS_RZ) ||
+           (o->kind == SASS_IMM && o->value == 0);
+}
+
+/* Not RZ, PT or nothing. */
+static inline bool sass_writes(const struct sass_operand *o)
+{
+    switch (o->kind) {
+    case SASS_REG: case SASS_UREG: return o->reg != SASS_RZ;
+    case SASS_PRED: case SASS_UPRED: return o->reg != SASS_PT;
+    default: return false;
+    }
+}
+
 
 /* ---- Text (text.c) */
 
@@ -255,8 +318,10 @@ struct sass_text sass_numbered(const char *name, uint32_t n);
 struct sass_text sass_temp(struct sass_lift *l, char kind);
 /* What is not known: the kernel cannot be lifted.  The first failure is kept. */
 void sass_fail(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool sass_guarded(const struct sass_insn *insn);
 /* Does it write predicates that its immediate names? */
+/* A floating-point number by its bits, of 32 or 64: "0f3F800000", "0d3FF0000000000000". */
+struct sass_text sass_float_bits(uint64_t bits, bool wide);
+void sass_temps_begin(struct sass_lift *l);
 static inline bool sass_writes_predicates(const struct sass_insn *i)
 {
     return i->op == SASS_R2P || i->op == SASS_UR2UP;
@@ -302,18 +367,14 @@ struct sass_text sass_int64(struct sass_lift *l, const struct sass_operand *o);
 struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o);
 struct sass_operand sass_sign_apart(struct sass_lift *l, unsigned slot);
 struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o);
-/* A predicate that is read.  sass_is_true, sass_is_false: known without asking. */
+/* A predicate that is read. */
 struct sass_text sass_pred(struct sass_lift *l, const struct sass_operand *o);
-bool sass_is_true(const struct sass_operand *o);
-bool sass_is_false(const struct sass_operand *o);
 /* "min" or "max", as the instruction's predicate S says; one that is known only when it runs is refused. */
 const char *sass_least_or_greatest(struct sass_lift *l);
 /* 0 or 1. */
 struct sass_text sass_bit(struct sass_lift *l, const struct sass_operand *o);
-bool sass_is_zero(const struct sass_operand *o); /* RZ, URZ, 0, or no such operand */
 /* A register that is written; RZ is a temporary.  Word 1 is the register after it, and so on. */
 struct sass_text sass_dest(struct sass_lift *l, const struct sass_operand *o, unsigned word);
-bool sass_writes(const struct sass_operand *o);  /* not RZ, PT or nothing */
 void sass_put(struct sass_lift *l, enum sass_slot slot, const char *value);    /* mov.b32 */
 void sass_put64(struct sass_lift *l, enum sass_slot slot, const char *value);  /* to a pair */
 void sass_put_pred(struct sass_lift *l, enum sass_slot slot, const char *value);

@@ -37,42 +37,17 @@ static void as_it_stands(struct sass_lift *l, const struct sass_operand *o)
         sass_fail(l, "operand %u with a sign or half", o->slot);
 }
 
-bool sass_is_true(const struct sass_operand *o)
-{
-    return (o->kind == SASS_PRED || o->kind == SASS_UPRED) && o->reg == SASS_PT && !o->inv;
-}
-
-bool sass_is_false(const struct sass_operand *o)
-{
-    return (o->kind == SASS_PRED || o->kind == SASS_UPRED) && o->reg == SASS_PT && o->inv;
-}
-
-bool sass_is_zero(const struct sass_operand *o)
-{
-    if (o->inv)
-        return false;
-    return o->kind == SASS_NONE || ((o->kind == SASS_REG || o->kind == SASS_UREG) && o->reg == SASS_RZ) ||
-           (o->kind == SASS_IMM && o->value == 0);
-}
-
-bool sass_writes(const struct sass_operand *o)
-{
-    switch (o->kind) {
-    case SASS_REG: case SASS_UREG: return o->reg != SASS_RZ;
-    case SASS_PRED: case SASS_UPRED: return o->reg != SASS_PT;
-    default: return false;
-    }
-}
-
 static struct sass_text reg_name(struct sass_lift *l, const struct sass_operand *o, unsigned word)
 {
     unsigned r = o->reg + word;
-    if (o->kind == SASS_UREG) {
-        l->uregs[r & 255] = 1;
-        return sass_numbered("%u", r);
-    }
-    l->regs[r & 255] = 1;
-    return sass_numbered("%r", r);
+    bool uniform = o->kind == SASS_UREG;
+    struct sass_text *name = &l->names[uniform][r & 255];
+    if (r > 255)
+        sass_fail(l, "register %u", r);
+    if (!name->s[0])
+        *name = sass_numbered(uniform ? "%u" : "%r", r & 255);
+    (uniform ? l->uregs : l->regs)[r & 255] = 1;
+    return *name;
 }
 
 /* ---- Constants */
@@ -440,7 +415,7 @@ struct sass_text sass_int(struct sass_lift *l, const struct sass_operand *o)
 static bool is_param_pair(struct sass_lift *l, const char *lo, const char *hi, struct sass_text *ret)
 {
     unsigned at, next;
-    if (sscanf(lo, "%%c%u", &at) != 1 || sscanf(hi, "%%c%u", &next) != 1 || next != at + 4 || at % 8)
+    if (strncmp(lo, "%c", 2) || sscanf(lo, "%%c%u", &at) != 1 || sscanf(hi, "%%c%u", &next) != 1 || next != at + 4 || at % 8)
         return false;
     struct sass_operand pair = { .kind = SASS_CONST, .regs = 2, .value = l->code->param_base + at };
     struct sass_text t = sass_raw64(l, &pair);
@@ -573,7 +548,7 @@ struct sass_text sass_f32(struct sass_lift *l, const struct sass_operand *o)
                         : o->kind == SASS_CONST ? bank2_word(l, (uint64_t)o->value)
                                                 : 0;
         bits = o->abs ? bits & 0x7fffffffu : bits;
-        return sass_format("0f%08" PRIX32, o->neg ? bits ^ 0x80000000u : bits);
+        return sass_float_bits(o->neg ? bits ^ 0x80000000u : bits, false);
     }
     return signs_put(l, o, raw_word(l, o, 0), false);
 }
@@ -590,7 +565,7 @@ struct sass_text sass_f64(struct sass_lift *l, const struct sass_operand *o)
             bits = bank2_word(l, (uint64_t)o->value) | (uint64_t)bank2_word(l, (uint64_t)o->value + 4)
                                                                       << 32;
         bits = o->abs ? bits & INT64_MAX : bits;
-        return sass_format("0d%016" PRIX64, o->neg ? bits ^ (uint64_t)INT64_MIN : bits);
+        return sass_float_bits(o->neg ? bits ^ (uint64_t)INT64_MIN : bits, true);
     }
     return signs_put(l, o, words(l, o), true);
 }

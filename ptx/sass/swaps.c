@@ -161,9 +161,11 @@ static struct swap_loop find(const struct sass_lift *l, uint32_t k)
 {
     static const enum sass_field known[4] = { SASS_F_U, SASS_F_SIZE, SASS_F_SCALE, SASS_F_SCALE };
     const struct swap_loop none = { .n = 0 };
+    if (l->insns[k].op != SASS_LDS)
+        return none;
     struct swap_loop s = { .i = &l->insns[k], .wide = l->insns[k].mod[SASS_F_SIZE] == SASS_SIZE_64 };
     uint32_t end = k + COMPARE + 1 + s.wide;
-    if (l->insns[k].op != SASS_LDS || end >= l->n || l->handles)
+    if (end >= l->n || l->handles)
         return none;
     for (uint32_t at = k + 1; at <= end; at++)
         if (l->leader[at])

@@ -7,16 +7,16 @@
 void sass_step(struct sass_lift *l, const char *fmt, ...)
 {
     va_list ap;
-    va_start(ap, fmt);
     aw_buf_add(&l->body, "\t", 1);
-    aw_buf_vprintf(&l->body, fmt, ap);
-    aw_buf_add(&l->body, ";\n", 2);
+    va_start(ap, fmt);
+    bool done = aw_buf_vprintf_once(&l->body, fmt, ap);
     va_end(ap);
-}
-
-bool sass_guarded(const struct sass_insn *insn)
-{
-    return insn->guard != SASS_PT;
+    if (!done) {
+        va_start(ap, fmt);
+        aw_buf_vprintf(&l->body, fmt, ap);
+        va_end(ap);
+    }
+    aw_buf_add(&l->body, ";\n", 2);
 }
 
 static const char *guard_name(struct sass_lift *l, const struct sass_insn *insn)
@@ -34,14 +34,19 @@ static const char *guard_name(struct sass_lift *l, const struct sass_insn *insn)
 void sass_do(struct sass_lift *l, const char *fmt, ...)
 {
     va_list ap;
-    va_start(ap, fmt);
     if (sass_guarded(l->at) && !l->deferring)
         aw_buf_printf(&l->body, "\t@%s%s ", l->at->guard_inv ? "!" : "", guard_name(l, l->at));
     else
         aw_buf_add(&l->body, "\t", 1);
-    aw_buf_vprintf(&l->body, fmt, ap);
-    aw_buf_add(&l->body, ";\n", 2);
+    va_start(ap, fmt);
+    bool done = aw_buf_vprintf_once(&l->body, fmt, ap);
     va_end(ap);
+    if (!done) {
+        va_start(ap, fmt);
+        aw_buf_vprintf(&l->body, fmt, ap);
+        va_end(ap);
+    }
+    aw_buf_add(&l->body, ";\n", 2);
 }
 
 struct sass_text sass_format(const char *fmt, ...)
@@ -49,7 +54,14 @@ struct sass_text sass_format(const char *fmt, ...)
     struct sass_text t;
     va_list ap;
     va_start(ap, fmt);
-    aw_vsnprintf(t.s, sizeof t.s, fmt, ap);
+    char *end = aw_print(t.s, t.s + sizeof t.s - 1, fmt, ap);
+    va_end(ap);
+    if (end) {
+        *end = 0;
+        return t;
+    }
+    va_start(ap, fmt);
+    vsnprintf(t.s, sizeof t.s, fmt, ap);
     va_end(ap);
     return t;
 }
@@ -67,15 +79,40 @@ struct sass_text sass_numbered(const char *name, uint32_t n)
     return t;
 }
 
+static void temps_name(struct sass_temps *temps, char kind)
+{
+    temps->next = sass_numbered((const char[]){ '%', kind, 0 }, temps->n);
+    temps->last = (uint8_t)(strlen(temps->next.s) - 1);
+}
+
+void sass_temps_begin(struct sass_lift *l)
+{
+    for (unsigned k = 0; k < SASS_TEMPS; k++)
+        temps_name(&l->temps[k], sass_temp_kinds[k]);
+}
+
+/* A number's bits behind "0f" or "0d", as PTX writes them. */
+struct sass_text sass_float_bits(uint64_t bits, bool wide)
+{
+    struct sass_text t = { .s = { '0', wide ? 'd' : 'f' } };
+    unsigned digits = wide ? 16 : 8;
+    for (unsigned k = 0; k < digits; k++)
+        t.s[2 + k] = "0123456789ABCDEF"[bits >> 4 * (digits - 1 - k) & 15];
+    return t;
+}
+
 struct sass_text sass_temp(struct sass_lift *l, char kind)
 {
-    switch (kind) {
-    case 't': return sass_numbered("%t", l->temps[0]++);
-    case 'w': return sass_numbered("%w", l->temps[1]++);
-    case 'h': return sass_numbered("%h", l->temps[2]++);
-    case 'q': return sass_numbered("%q", l->temps[3]++);
-    default: return sass_numbered("%x", l->temps[4]++);
-    }
+    unsigned k = 0;
+    while (k < SASS_TEMPS - 1 && sass_temp_kinds[k] != kind)
+        k++;
+    struct sass_temps *temps = &l->temps[k];
+    struct sass_text name = temps->next;
+    if (++temps->n % 10)
+        temps->next.s[temps->last]++;
+    else
+        temps_name(temps, sass_temp_kinds[k]);
+    return name;
 }
 
 void sass_fail(struct sass_lift *l, const char *fmt, ...)
@@ -192,13 +229,15 @@ static bool changes(const struct sass_insn *i, const struct sass_late *k)
 void sass_known_after(struct sass_lift *l, const struct sass_insn *i)
 {
     unsigned n = 0;
-    if (i->op == SASS_CALL || sass_writes_predicates(i)) {
+    if (i->op == SASS_CALL || sass_writes_predicates(i))
         l->n_known = 0;
-        return;
+    for (unsigned k = 0; k < l->n_known; k++) {
+        if (changes(i, &l->known[k]))
+            continue;
+        if (n != k)
+            l->known[n] = l->known[k];
+        n++;
     }
-    for (unsigned k = 0; k < l->n_known; k++)
-        if (!changes(i, &l->known[k]))
-            l->known[n++] = l->known[k];
     l->n_known = n;
 }
 
