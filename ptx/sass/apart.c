@@ -23,7 +23,6 @@ struct apart_walk {
     struct entered *before; /* each leader */
     uint32_t *work, n;      /* leaders to look at; each is there once */
     uint8_t *waiting;
-    uint16_t breaks; /* barriers that some lanes leave for good */
 };
 
 static void reach(struct apart_walk *w, int64_t offset, const struct entered *now)
@@ -59,7 +58,7 @@ static void part(const struct apart_walk *w, struct entered *s)
 {
     for (unsigned b = s->n; b > 0; b--) {
         s->apart |= (uint16_t)(1u << s->at[b - 1]);
-        if (!(w->breaks & 1u << s->at[b - 1]))
+        if (!(w->l->breaks & 1u << s->at[b - 1]))
             return;
     }
     s->parted = true;
@@ -208,7 +207,7 @@ static void look(struct apart_walk *w, uint32_t k)
     for (;;) {
         l->here[k] = (s.apart || s.parted) && takes_lanes_here(l, k);
         step(w, &l->insns[k], &s);
-        if (sass_never_falls(l, &l->insns[k]) || ++k == l->n)
+        if (sass_never_falls(l, &l->insns[k]) || (k = sass_next_bit(l, l->marks, k + 1)) == l->n)
             return;
         if (l->leader[k]) {
             reach(w, (int64_t)k * SASS_INSN_SIZE, &s);
@@ -220,13 +219,7 @@ static void look(struct apart_walk *w, uint32_t k)
 void sass_find_apart(struct sass_lift *l)
 {
     struct apart_walk w = { .l = l };
-    bool any = false;
-    for (uint32_t k = 0; k < l->n; k++) {
-        any = any || l->asks[k] || l->insns[k].op == SASS_REDUX || l->insns[k].op == SASS_SHFL;
-        if (l->insns[k].op == SASS_BREAK)
-            w.breaks |= (uint16_t)(1u << (l->insns[k].opnd[SASS_K].reg & 15));
-    }
-    if (!any)
+    if (!l->asked && !l->occurs[SASS_REDUX] && !l->occurs[SASS_SHFL])
         return;
     w.before = AW_NEW_ARRAY(&l->arena, struct entered, l->n + 1);
     w.waiting = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);

@@ -121,6 +121,7 @@ bool sass_target_index(const struct sass_lift *l, int64_t offset, uint32_t *ret_
 static void enter(struct sass_lift *l, uint32_t index, uint32_t from)
 {
     l->leader[index] = 1;
+    sass_set_bit(l->marks, index);
     l->last_entry[index] = from > l->last_entry[index] ? from : l->last_entry[index];
     l->first_entry[index] = from < l->first_entry[index] ? from : l->first_entry[index];
 }
@@ -536,20 +537,18 @@ static int64_t lowers_stack(const struct sass_insn *i)
 
 /* Code that takes memory of the stack itself (alloca) moves it by what is in a register, rounds it, or puts it back; or it moves
  * it by more than the tables count, which they do once for each function. */
+void sass_note_stack(struct sass_lift *l, const struct sass_insn *i)
+{
+    if (!moves_stack(i))
+        return;
+    l->lowered += lowers_stack(i) > 0;
+    l->takes_stack |= !moves_by_number(i) || lowers_stack(i) > l->frame;
+}
+
 static void find_stack(struct sass_lift *l)
 {
-    unsigned lowered = 0;
-    bool calls = false;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct sass_insn *i = &l->insns[k];
-        calls |= i->op == SASS_CALL;
-        if (!moves_stack(i))
-            continue;
-        lowered += lowers_stack(i) > 0;
-        l->takes_stack |= !moves_by_number(i) || lowers_stack(i) > l->frame;
-    }
-    l->takes_stack |= lowered > 1 && !calls;
-    l->checks_stack = l->takes_stack || lowered > 1;
+    l->takes_stack |= l->lowered > 1 && !l->occurs[SASS_CALL];
+    l->checks_stack = l->takes_stack || l->lowered > 1;
 }
 
 /* Of a stack whose depth no one knows: it has ended where the offset is outside of it. */

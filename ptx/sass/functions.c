@@ -10,17 +10,44 @@
  * A CALL may lead out of a loop, to code that never comes back: no return can be reached from there.  Or to the rest of the
  * function, which returns to where that was called from: then nothing in the code has the place behind this call as a number. */
 
+/* A walk from branch to branch. */
 struct search {
     uint32_t *stack, n, *seen, round;
+    uint32_t *first; /* of a branch: from where on the instructions before it have been gone through */
+    uint64_t length; /* instructions gone through */
 };
 
+static void search_make(struct sass_lift *l, struct search *s)
+{
+    *s = (struct search){ .stack = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1),
+                          .seen = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1),
+                          .first = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1) };
+}
+
+static void search_begin(struct search *s)
+{
+    s->round++;
+    s->n = 0;
+    s->length = 0;
+}
+
+/* Where control goes on from there: at the next instruction from which it may go elsewhere. */
 static void visit(struct sass_lift *l, struct search *s, int64_t offset)
 {
     uint32_t k;
-    if (!sass_target_index(l, offset, &k) || s->seen[k] == s->round)
+    if (!sass_target_index(l, offset, &k))
         return;
-    s->seen[k] = s->round;
-    s->stack[s->n++] = k;
+    uint32_t branch = sass_next_bit(l, l->branches, k);
+    if (s->seen[branch] != s->round) {
+        s->seen[branch] = s->round;
+        s->first[branch] = branch < l->n ? branch + 1 : l->n;
+        if (branch < l->n)
+            s->stack[s->n++] = branch;
+    }
+    if (k < s->first[branch]) {
+        s->length += s->first[branch] - k;
+        s->first[branch] = k;
+    }
 }
 
 bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index)
@@ -57,21 +84,18 @@ static void note(struct sass_lift *l, const struct sass_code_part *part, int64_t
         l->noted[k] = 1;
 }
 
-static void find_noted(struct sass_lift *l)
+void sass_note_places(struct sass_lift *l, const struct sass_insn *i)
 {
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct sass_insn *i = &l->insns[k];
-        const struct sass_code_part *part = sass_part_of(l, k);
-        const struct sass_reloc *r = sass_reloc_of(l, i);
-        uint32_t place;
-        for (int s = SASS_A; s <= SASS_C; s++)
-            if (i->opnd[s].kind == SASS_IMM)
-                note(l, part, i->opnd[s].value + (r ? r->addend : 0));
-        if (i->op == SASS_LEPC && i->opnd[SASS_L].kind == SASS_IMM)
-            note(l, part, (k - part->first + 1) * SASS_INSN_SIZE + i->opnd[SASS_L].value);
-        if (r && i->op != SASS_CALL && sass_place_of(l, r->symbol, r->addend, &place))
-            l->noted[place / SASS_INSN_SIZE] = 1;
-    }
+    uint32_t k = i->offset / SASS_INSN_SIZE, place;
+    const struct sass_code_part *part = sass_part_of(l, k);
+    const struct sass_reloc *r = sass_reloc_of(l, i);
+    for (int s = SASS_A; s <= SASS_C; s++)
+        if (i->opnd[s].kind == SASS_IMM)
+            note(l, part, i->opnd[s].value + (r ? r->addend : 0));
+    if (i->op == SASS_LEPC && i->opnd[SASS_L].kind == SASS_IMM)
+        note(l, part, (k - part->first + 1) * SASS_INSN_SIZE + i->opnd[SASS_L].value);
+    if (r && i->op != SASS_CALL && sass_place_of(l, r->symbol, r->addend, &place))
+        l->noted[place / SASS_INSN_SIZE] = 1;
 }
 
 /* Where control may go from instruction k but to a return. */
@@ -99,8 +123,7 @@ static void visit_next(struct sass_lift *l, struct search *s, const struct sass_
 
 static bool may_return(struct sass_lift *l, struct search *s, uint32_t from)
 {
-    s->round++;
-    s->n = 0;
+    search_begin(s);
     visit(l, s, (int64_t)from * SASS_INSN_SIZE);
     while (s->n) {
         const struct sass_insn *i = &l->insns[s->stack[--s->n]];
@@ -114,13 +137,12 @@ static bool may_return(struct sass_lift *l, struct search *s, uint32_t from)
 /* What is found to be a jump may lead to returns: until nothing is new. */
 void sass_find_jumps(struct sass_lift *l)
 {
-    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
-                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
-    uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
-    bool changed = !l->arena.failed;
+    struct search s;
     if (!l->occurs[SASS_CALL])
         return;
-    find_noted(l);
+    search_make(l, &s);
+    uint8_t *known = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
+    bool changed = !l->arena.failed;
     while (changed) {
         changed = false;
         memset(known, 0, l->n);
@@ -194,8 +216,7 @@ static void add_calls(struct sass_lift *l, struct functions *g, uint32_t from, c
 
 static bool functions_make(struct sass_lift *l, struct functions *g, bool *ret_registers)
 {
-    struct search s = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
-                        .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    struct search s;
     g->first = AW_NEW_ARRAY(&l->arena, uint32_t, MAX_FUNCTIONS);
     g->number = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1);
     if (l->arena.failed)
@@ -203,6 +224,7 @@ static bool functions_make(struct sass_lift *l, struct functions *g, bool *ret_r
     find_functions(l, g, ret_registers);
     if (g->n == 1)
         return true;
+    search_make(l, &s);
     g->calls = AW_NEW_ARRAY(&l->arena, uint16_t, (size_t)g->n * g->n);
     g->own = AW_NEW_ARRAY(&l->arena, uint64_t, g->n);
     g->all = AW_NEW_ARRAY(&l->arena, uint64_t, g->n);
@@ -210,15 +232,15 @@ static bool functions_make(struct sass_lift *l, struct functions *g, bool *ret_r
     g->once = AW_NEW_ARRAY(&l->arena, uint8_t, g->n);
     g->holds = AW_NEW_ARRAY(&l->arena, uint8_t, g->n);
     for (uint32_t f = 0; f < g->n && !l->arena.failed && g->n < MAX_FUNCTIONS; f++) {
-        s.round++;
-        s.n = 0;
+        search_begin(&s);
         visit(l, &s, (int64_t)g->first[f] * SASS_INSN_SIZE);
-        for (; s.n; g->own[f]++) {
+        while (s.n) {
             const struct sass_insn *i = &l->insns[s.stack[--s.n]];
             add_calls(l, g, f, i);
             if (i->op != SASS_RET || sass_guarded(i))
                 visit_next(l, &s, i);
         }
+        g->own[f] = s.length;
     }
     return !l->arena.failed;
 }
@@ -311,6 +333,8 @@ bool sass_find_once(struct sass_lift *l)
 {
     struct functions g = { 0 };
     bool registers = false, known = true;
+    if (!l->occurs[SASS_CALL])
+        return true;
     l->once = AW_NEW_ARRAY(&l->arena, uint8_t, (size_t)l->n + 1);
     l->once_context = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1);
     l->ring = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)l->n + 1);

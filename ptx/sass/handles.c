@@ -49,7 +49,7 @@ static unsigned copied(const struct sass_insn *i, const struct sass_operand *ret
 }
 
 /* The words of an instruction's operands that are handles by what it does with them. */
-static void note_uses(struct sass_lift *l, const struct sass_insn *i)
+void sass_note_handles(struct sass_lift *l, const struct sass_insn *i)
 {
     bool own = i->mod[SASS_F_B];
     switch (i->op) {
@@ -74,8 +74,6 @@ static void note_uses(struct sass_lift *l, const struct sass_insn *i)
 void sass_find_handles(struct sass_lift *l)
 {
     const struct sass_operand *from[2];
-    for (uint32_t k = 0; k < l->n; k++)
-        note_uses(l, &l->insns[k]);
     for (bool more = l->handles; more;) {
         more = false;
         for (uint32_t k = 0; k < l->n; k++) {
@@ -152,9 +150,9 @@ void sass_handle_copy(struct sass_lift *l, const struct sass_insn *i)
 {
     const struct sass_operand *from[2], *d = &i->opnd[SASS_D];
     struct sass_text v[2];
-    unsigned n = copied(i, from);
     if (!l->handles || !is_register(d))
         return;
+    unsigned n = copied(i, from);
     if (i->op == SASS_LDC || i->op == SASS_ULDC)
         copy_constant(l, i);
     if (!n || !*has(l, d, 0))

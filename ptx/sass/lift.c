@@ -41,21 +41,41 @@ static void find_windows(struct sass_lift *l, const struct sass_insn *i, bool se
     }
 }
 
-static bool jumps(const struct sass_insn *i)
+enum { JUMPS = 1, BRANCHES = 2, MARKED = 4 };
+
+/* For `jumps`, `branches` and `marks`. */
+static unsigned kinds_of(const struct sass_insn *i)
 {
-    return i->opnd[SASS_J].kind != SASS_NONE || i->op == SASS_BRA || i->op == SASS_BRX || i->op == SASS_BRXU ||
-           i->op == SASS_CALL;
+    static const uint8_t kinds[SASS_OPS] = {
+        [SASS_BRA] = JUMPS,       [SASS_BRX] = JUMPS,     [SASS_BRXU] = JUMPS,   [SASS_CALL] = JUMPS,    [SASS_RET] = BRANCHES,
+        [SASS_EXIT] = BRANCHES,   [SASS_KILL] = BRANCHES, [SASS_JMP] = BRANCHES, [SASS_BSSY] = MARKED,   [SASS_BSYNC] = MARKED,
+        [SASS_WARPSYNC] = MARKED, [SASS_BAR] = MARKED,    [SASS_VOTE] = MARKED,  [SASS_VOTEU] = MARKED,  [SASS_SHFL] = MARKED,
+        [SASS_MATCH] = MARKED,    [SASS_REDUX] = MARKED,  [SASS_ELECT] = MARKED, [SASS_MEMBAR] = MARKED, [SASS_NOP] = MARKED,
+        [SASS_LDS] = MARKED,      [SASS_LDSM] = MARKED,   [SASS_STS] = MARKED,   [SASS_STSM] = MARKED,   [SASS_LDGSTS] = MARKED,
+        [SASS_ATOMS] = MARKED,    [SASS_LD] = MARKED,     [SASS_ST] = MARKED,    [SASS_ATOM] = MARKED,   [SASS_RED] = MARKED,
+    };
+    return i->opnd[SASS_J].kind != SASS_NONE ? JUMPS : kinds[i->op];
 }
 
 /* What is asked of the whole code is found while its instructions are at hand: later that would be a walk through all of them. */
 static void look_at(struct sass_lift *l, uint32_t k, bool several_constants)
 {
     const struct sass_insn *i = &l->insns[k];
+    unsigned kinds = kinds_of(i);
     l->occurs[i->op] = true;
-    if (jumps(i))
+    if (kinds & JUMPS)
         l->jumps[l->n_jumps++] = k;
+    if (kinds & (JUMPS | BRANCHES))
+        sass_set_bit(l->branches, k);
+    if (kinds)
+        sass_set_bit(l->marks, k);
+    if (i->op == SASS_BREAK)
+        l->breaks |= (uint16_t)(1u << (i->opnd[SASS_K].reg & 15));
     find_windows(l, i, several_constants);
     find_pairs(l, i);
+    sass_note_handles(l, i);
+    sass_note_stack(l, i);
+    sass_note_places(l, i);
 }
 
 static bool decode(struct sass_lift *l)
@@ -81,6 +101,8 @@ static bool decode(struct sass_lift *l)
     l->in_step = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->n_words = l->code->param_size / 4 + 2;
     l->jumps = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
+    l->branches = AW_NEW_ARRAY(&l->arena, uint64_t, l->n / 64 + 1);
+    l->marks = AW_NEW_ARRAY(&l->arena, uint64_t, l->n / 64 + 1);
     l->words = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
     l->pairs = AW_NEW_ARRAY(&l->arena, uint8_t, l->n_words);
     l->symbols = AW_NEW_ARRAY(&l->arena, uint8_t, l->cubin->n_symbols + 1);
@@ -325,6 +347,7 @@ static enum aw_status lift(const struct sass_cubin *cubin, uint32_t index, bool 
     uint32_t frame = code->frame_size > code->min_stack_size ? code->frame_size : code->min_stack_size;
     size_t before = ret_ptx->len;
     l.frame = (frame + 15) / 16 * 16;
+    sass_temps_begin(&l);
     if (decode(&l)) {
         sass_find_handles(&l);
         sass_find_lines(&l, places);
@@ -347,7 +370,6 @@ static enum aw_status lift(const struct sass_cubin *cubin, uint32_t index, bool 
     enum aw_status status = l.status;
     aw_buf_fini(&l.body);
     aw_buf_fini(&l.error);
-    sass_temps_begin(&l);
     aw_ptrmap_fini(&l.block_of);
     aw_arena_fini(&l.arena);
     return status;

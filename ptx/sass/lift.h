@@ -147,18 +147,21 @@ struct sass_lift {
     struct aw_buf body;
     struct sass_code_part *parts;     /* the kernel's own is the first */
     uint32_t n_parts;
+    uint32_t *functions, n_functions; /* symbols of kernels and functions whose code is in the parts, in their order */
     uint8_t *taken;              /* by symbol: a function whose address is in data or code */
     struct sass_insn *insns;     /* of all parts */
     uint32_t n;
     bool occurs[SASS_OPS];       /* by enum sass_op: the code has such an instruction */
     uint32_t *jumps, n_jumps;    /* those that name a place in the code, or go to one that a register says */
+    uint64_t *branches;          /* bit an instruction: control may go elsewhere from it than to the next one, or nowhere */
+    uint64_t *marks;             /* of those, and of leaders, warp operations, waits and accesses to shared memory: what walks
+                                  * through all of the code look at */
     const struct sass_insn *at;  /* the instruction that text is made of */
 
     /* Member masks (masks.c). */
     uint32_t *mask_of;           /* of a warp operation: 1 + the instruction whose A operand is its member mask; 0: all lanes */
     uint8_t *is_mask;            /* such an instruction */
     uint8_t *asks;               /* a warp operation that only finds what a question asks */
-    uint32_t *functions, n_functions; /* symbols of kernels and functions whose code is in the parts, in their order */
     uint8_t *served;             /* of a question whether lanes are together: those are that are not */
     uint8_t *serves;             /* of WARPSYNC: in code that serves them; of its first instruction likewise */
     uint8_t *members;            /* of a warp operation or WARPSYNC: it waits for the lanes of its mask wherever they are */
@@ -175,6 +178,9 @@ struct sass_lift {
     uint32_t *first_entry, *last_entry; /* of it: which instructions jump there; n and 0: none do */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *noted;              /* the code has this instruction's place as a number, so a return may lead there */
+    uint16_t breaks;             /* bit a convergence barrier: some lanes leave it for good */
+    bool asked;                  /* `asks` has some */
+    uint32_t lowered;            /* instructions that move the stack down by a number */
     uint8_t *in_step;            /* an ordering point of the warp comes before this instruction (steps.c) */
     uint8_t *here;               /* a warp operation that takes the lanes that are there, while others may be elsewhere
                                   * (apart.c) */
@@ -215,13 +221,13 @@ struct sass_lift {
     struct sass_temps temps[SASS_TEMPS];
     bool wide[256];              /* a pair of registers from this on is read as one number */
     uint8_t regs[256], uregs[256], preds[8], upreds[8]; /* registers that occur */
+    struct sass_text names[2][256];  /* R, UR: as text names them; "" until one occurs */
     bool handles;                /* some register has a texture's or surface's handle; of which the low word, by register */
     bool has_handle[2][256];     /* R, UR */
     uint8_t *words, *pairs;      /* of bank 0, an entry for each 4 bytes: loaded as %c, as %cd */
     uint32_t n_words, n_calls, n_objects; /* n_objects: places with mbarrier objects */
     uint8_t *symbols;            /* an entry a symbol: the text names it */
     uint32_t frame;              /* bytes of local memory */
-    struct sass_text names[2][256];  /* R, UR: as text names them; "" until one occurs */
     bool copied_guard, guard_copy; /* %guard occurs; it stands for the instruction's guard */
     bool local, shared, local_window, shared_window, constant_window, true_pred, bank2, bank4, calls, emulated, keeps;
 
@@ -248,12 +254,6 @@ bool sass_place_of(const struct sass_lift *l, uint32_t symbol, int64_t addend, u
 bool sass_is_target(const struct sass_lift *l, const struct sass_insn *call, uint32_t symbol, uint32_t *ret_index,
                     uint32_t *ret_value);
 
-/* ---- Lines (lines.c) */
-
-/* Fills `lines`; `all`: with places in the machine code where the cubin has none of the source. */
-void sass_find_lines(struct sass_lift *l, bool all);
-void sass_line_begin(struct sass_lift *l, uint32_t k); /* text of instruction k follows */
-void sass_line_files(const struct sass_lift *l, struct aw_buf *out);
 /* The first instruction from k on with its bit set; l->n: none. */
 static inline uint32_t sass_next_bit(const struct sass_lift *l, const uint64_t *bits, uint32_t k)
 {
@@ -305,6 +305,12 @@ static inline bool sass_writes(const struct sass_operand *o)
     }
 }
 
+/* ---- Lines (lines.c) */
+
+/* Fills `lines`; `all`: with places in the machine code where the cubin has none of the source. */
+void sass_find_lines(struct sass_lift *l, bool all);
+void sass_line_begin(struct sass_lift *l, uint32_t k); /* text of instruction k follows */
+void sass_line_files(const struct sass_lift *l, struct aw_buf *out);
 
 /* ---- Text (text.c) */
 
@@ -314,14 +320,14 @@ void sass_do(struct sass_lift *l, const char *fmt, ...) __attribute__((format(pr
 struct sass_text sass_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* A name, or nothing, and a number behind it: what most text is made of, several times as fast. */
 struct sass_text sass_numbered(const char *name, uint32_t n);
+/* A floating-point number by its bits, of 32 or 64: "0f3F800000", "0d3FF0000000000000". */
+struct sass_text sass_float_bits(uint64_t bits, bool wide);
+void sass_temps_begin(struct sass_lift *l);
 /* A new temporary: 't', 'w', 'h', 'q' or 'x'. */
 struct sass_text sass_temp(struct sass_lift *l, char kind);
 /* What is not known: the kernel cannot be lifted.  The first failure is kept. */
 void sass_fail(struct sass_lift *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Does it write predicates that its immediate names? */
-/* A floating-point number by its bits, of 32 or 64: "0f3F800000", "0d3FF0000000000000". */
-struct sass_text sass_float_bits(uint64_t bits, bool wide);
-void sass_temps_begin(struct sass_lift *l);
 static inline bool sass_writes_predicates(const struct sass_insn *i)
 {
     return i->op == SASS_R2P || i->op == SASS_UR2UP;
@@ -456,6 +462,8 @@ SASS_EMITTERS(SASS_DECLARE)
 /* ---- Handles of textures and surfaces (handles.c).  Ours have 64 bits, of which machine code knows the low ones, in a register
  * or a constant. */
 
+/* Of each instruction, before sass_find_handles. */
+void sass_note_handles(struct sass_lift *l, const struct sass_insn *i);
 void sass_find_handles(struct sass_lift *l);
 /* Before an instruction's own text: what registers with handles become by it, where it copies them from registers or
  * constants. */
@@ -496,6 +504,8 @@ void sass_put_compared(struct sass_lift *l, const struct sass_insn *i, const cha
 bool sass_cmp_constant(unsigned cmp, bool *ret_value);
 
 /* ---- Control flow (flow.c) */
+/* Of each instruction, before sass_flow: what it does to the stack. */
+void sass_note_stack(struct sass_lift *l, const struct sass_insn *i);
 bool sass_flow(struct sass_lift *l); /* makes all of the body; false with `again` set: sass_flow_again may */
 bool sass_flow_again(struct sass_lift *l);
 /* Control never goes on behind it.  Behind a question (BRA.DIV, BRA.CONV) it does. */
@@ -535,7 +545,9 @@ bool sass_called(const struct sass_lift *l, const struct sass_insn *i, uint32_t 
 bool sass_calls_register(const struct sass_insn *i);
 /* Of such a call: it never leads back here, and so is a jump. */
 bool sass_call_jumps(const struct sass_lift *l, const struct sass_insn *i, uint32_t *ret_index);
-void sass_find_jumps(struct sass_lift *l); /* fills `no_return` and `noted` */
+/* Of each instruction, before sass_find_jumps: fills `noted`. */
+void sass_note_places(struct sass_lift *l, const struct sass_insn *i);
+void sass_find_jumps(struct sass_lift *l); /* fills `no_return` */
 bool sass_find_once(struct sass_lift *l);  /* fills `once` and `ring`; false: there are too many functions */
 uint64_t sass_most_lifted(const struct sass_lift *l); /* instructions that code may become with contexts for its calls */
 

@@ -362,7 +362,7 @@ static void asks_with(struct sass_lift *l, uint32_t k, const struct sass_operand
 {
     uint32_t at = wrote(l, k, o);
     if (at < l->n && is_warp_operation(l->insns[at].op) && !l->members[at])
-        l->asks[at] = 1;
+        l->asks[at] = l->asked = true;
 }
 
 /* Before a question the code finds out which lanes are here, and whether they all have one mask.  That takes the lanes that come

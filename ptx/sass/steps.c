@@ -93,9 +93,9 @@ static void leave(struct step_walk *w, const struct sass_insn *i, unsigned state
         if ((w->returned | state) == w->returned)
             break;
         w->returned |= state;
-        for (uint32_t k = 0; k + 1 < w->l->n; k++)
-            if (w->l->insns[k].op == SASS_CALL)
-                reach(w, (int64_t)(k + 1) * SASS_INSN_SIZE, w->returned);
+        for (uint32_t j = 0; j < w->l->n_jumps; j++)
+            if (w->l->insns[w->l->jumps[j]].op == SASS_CALL)
+                reach(w, (int64_t)(w->l->jumps[j] + 1) * SASS_INSN_SIZE, w->returned);
         break;
     default: break;
     }
@@ -151,7 +151,10 @@ static void look(struct step_walk *w, uint32_t k)
         point = stores_meet(l, &l->insns[k], point, &stores) || point;
         l->in_step[k] |= point;
         leave(w, &l->insns[k], state);
-        if (sass_never_falls(l, &l->insns[k]) || ++k == l->n)
+        if (sass_never_falls(l, &l->insns[k]))
+            return;
+        k = stores.n ? k + 1 : sass_next_bit(l, l->marks, k + 1);
+        if (k == l->n)
             return;
         if (l->leader[k]) {
             reach(w, (int64_t)k * SASS_INSN_SIZE, state | (l->insns[k - 1].op == SASS_CALL ? w->returned : 0));
