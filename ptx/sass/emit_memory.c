@@ -533,8 +533,15 @@ static void load_bank3(struct sass_lift *l, const struct sass_insn *i, int64_t a
         return;
     }
     const struct sass_symbol *s = &l->cubin->symbols[symbol];
+    int64_t offset = at - (int64_t)s->value;
     l->symbols[symbol] = 1;
-    load_from(l, i, "ld.const", sass_format("%.*s+%" PRId64, AW_STR_ARG(s->name), at - (int64_t)s->value).s);
+    if (s->name.len + AW_DIGITS + 1 < sizeof(struct sass_text)) {
+        load_from(l, i, "ld.const", sass_format("%.*s+%" PRId64, AW_STR_ARG(s->name), offset).s);
+        return;
+    }
+    struct sass_text w = sass_temp(l, 'w'); /* names may be of any length */
+    sass_step(l, "mov.u64 %s, %.*s", w.s, AW_STR_ARG(s->name));
+    load_from(l, i, "ld.const", sass_plus(w.s, offset).s);
 }
 
 void sass_emit_ldc(struct sass_lift *l, const struct sass_insn *i)

@@ -61,9 +61,9 @@ struct sass_text sass_format(const char *fmt, ...)
         return t;
     }
     va_start(ap, fmt);
-    vsnprintf(t.s, sizeof t.s, fmt, ap);
+    int n = vsnprintf(t.s, sizeof t.s, fmt, ap);
     va_end(ap);
-    return t;
+    return n < 0 || (size_t)n >= sizeof t.s ? (struct sass_text){ "?" } : t; /* never a part of a name: PTX has no such word */
 }
 
 struct sass_text sass_numbered(const char *name, uint32_t n)

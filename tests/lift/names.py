@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-# Variables of one name, in files that are linked to one cubin: each kernel has its own file's.
+# Variables of one name, in files that are linked to one cubin: each kernel has its own file's.  Variables with names of all
+# lengths, of which constant memory is read at a place: each keeps its name.
 # SPDX-License-Identifier: Apache-2.0
 """usage: names.py ANYWARP"""
 import os
@@ -30,11 +31,43 @@ ret;
 '''
 
 
+BYTES = '''.version 8.0
+.target sm_80
+.address_size 64
+.const .align 4 .b8 {0}1[4] = {{1, 2, 3, 4}};
+.const .align 4 .b8 {0}2[4] = {{5, 6, 7, 8}};
+.visible .entry kernel(.param .u64 p)
+{{
+.reg .b64 %l; .reg .b32 %r<2>;
+ld.param.u64 %l, [p];
+ld.const.u8 %r0, [{0}1+1];
+ld.const.u8 %r1, [{0}2+2];
+st.global.v2.u32 [%l], {{%r0, %r1}};
+ret;
+}}
+'''
+
+
 def run(*command):
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         sys.exit(f'names: {" ".join(command)}: exit status {done.returncode}')
     return done.stdout
+
+
+def check_length(anywarp, folder, length):
+    ptx, cubin = os.path.join(folder, 'bytes.ptx'), os.path.join(folder, 'bytes.cubin')
+    name = 'c' * (length - 1)
+    with open(ptx, 'w', encoding='utf-8') as f:
+        f.write(BYTES.format(name))
+    subprocess.run(['ptxas', '-arch=sm_80', ptx, '-o', cubin], check=True)
+    text = run(anywarp, 'dump', '--ptx', 'kernel', cubin)
+    body = text[text.index('.entry'):]
+    used = [name + n for n in '12' if re.search(rf'\b{name}{n}\b', body)]
+    run(anywarp, 'compile', cubin, '--kernel', 'kernel', '--target', 'host', '-o', os.path.join(folder, 'bytes.o'))
+    if len(used) != 2:
+        print(f'of two variables with names of {length} characters the text has {len(used)}')
+    return len(used) != 2
 
 
 def main(anywarp):
@@ -62,6 +95,8 @@ def main(anywarp):
             if values != [10 * n + 1]:
                 print(f'kernel{n} reads {sorted(used)}, which begins with {values}, not {10 * n + 1}')
                 failed = 1
+        for length in (2, 17, 18, 19, 38, 39, 40, 41, 300):
+            failed |= check_length(anywarp, folder, length)
     return failed
 
 
