@@ -21,6 +21,8 @@ struct sass_rounds {
     uint32_t *first, *from; /* what leads to instruction k: from[first[k]] up to from[first[k + 1]] */
     uint32_t *stack;
     uint8_t *comes;         /* SOON, LATER: to the operation that is looked at */
+    uint32_t *heads, n_heads; /* where something leads back to */
+    uint32_t *soon, n_soon; /* what has SOON */
 };
 
 /* Offsets of where control goes from an instruction. */
@@ -97,6 +99,17 @@ static void reverse(struct sass_rounds *r)
     }
 }
 
+static void find_heads(struct sass_rounds *r)
+{
+    for (uint32_t at = 0; at < r->l->n; at++) {
+        bool back = false;
+        for (uint32_t j = r->first[at]; j < r->first[at + 1] && !back; j++)
+            back = is_back(r, r->from[j], at);
+        if (back)
+            r->heads[r->n_heads++] = at;
+    }
+}
+
 static struct sass_rounds *create(struct sass_lift *l)
 {
     struct sass_rounds *r = AW_NEW(&l->arena, struct sass_rounds);
@@ -105,11 +118,15 @@ static struct sass_rounds *create(struct sass_lift *l)
         *r = (struct sass_rounds){ .l = l, .place = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
                                    .first = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 2),
                                    .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
+                                   .heads = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
+                                   .soon = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
                                    .comes = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1) };
         if (!l->arena.failed) {
             order(r, way);
             reverse(r);
         }
+        if (!l->arena.failed)
+            find_heads(r);
     }
     if (!l->arena.failed)
         return r;
@@ -132,6 +149,8 @@ static void mark_before(struct sass_rounds *r, uint32_t k, uint8_t how, uint32_t
                 continue;
             r->comes[at] |= how;
             r->stack[n++] = at;
+            if (how == SOON)
+                r->soon[r->n_soon++] = at;
         }
     }
 }
@@ -175,24 +194,14 @@ static bool parts(const struct sass_rounds *r, const struct sass_insn *i, uint32
 static bool parts_in_round(struct sass_rounds *r, uint32_t k, uint32_t head)
 {
     struct sass_lift *l = r->l;
-    for (uint32_t at = 0; at < l->n; at++)
-        r->comes[at] &= (uint8_t)~SOON;
+    while (r->n_soon)
+        r->comes[r->soon[--r->n_soon]] &= (uint8_t)~SOON;
     mark_before(r, k, SOON, head);
-    for (uint32_t at = 0; at < l->n; at++)
-        if (r->comes[at] & SOON && !sass_is_question(l, &l->insns[at]) && sass_may_part(l, &l->insns[at]) &&
-            parts(r, &l->insns[at], k, head))
+    for (uint32_t s = 0; s < r->n_soon; s++) {
+        const struct sass_insn *i = &l->insns[r->soon[s]];
+        if (!sass_is_question(l, i) && sass_may_part(l, i) && parts(r, i, k, head))
             return true;
-    return false;
-}
-
-/* Does a round of a loop with k in it begin here? */
-static bool is_head(const struct sass_rounds *r, uint32_t at)
-{
-    if (~r->comes[at] & (LATER | BEHIND))
-        return false;
-    for (uint32_t j = r->first[at]; j < r->first[at + 1]; j++)
-        if (is_back(r, r->from[j], at))
-            return true;
+    }
     return false;
 }
 
@@ -203,12 +212,13 @@ bool sass_comes_in_turn(struct sass_lift *l, uint32_t k)
         return false;
     l->rounds = r;
     memset(r->comes, 0, l->n);
+    r->n_soon = 0;
     mark_before(r, k, LATER, l->n);
     if (!(r->comes[k] & LATER))
         return false;
     mark_behind(r, k);
     bool found = !sass_is_question(l, &l->insns[k]) && sass_may_part(l, &l->insns[k]);
-    for (uint32_t at = 0; at < l->n && !found; at++)
-        found = is_head(r, at) && parts_in_round(r, k, at);
+    for (uint32_t h = 0; h < r->n_heads && !found; h++) /* of rounds of loops with k in them */
+        found = !(~r->comes[r->heads[h]] & (LATER | BEHIND)) && parts_in_round(r, k, r->heads[h]);
     return found;
 }
