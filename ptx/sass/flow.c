@@ -153,6 +153,22 @@ const uint32_t *sass_indirect_targets(const struct sass_lift *l, uint32_t offset
     return NULL;
 }
 
+/* What any instruction but BSSY, which only says where lanes meet, has for its target. */
+static void find_entered(struct sass_lift *l)
+{
+    for (uint32_t j = 0; j < l->n_jumps; j++) {
+        uint32_t k = l->jumps[j], n = 0, to;
+        const struct sass_insn *i = &l->insns[k];
+        bool indirect = i->op == SASS_BRX || i->op == SASS_BRXU;
+        const uint32_t *targets = indirect ? sass_indirect_targets(l, i->offset, &n) : NULL;
+        if (i->opnd[SASS_J].kind == SASS_TARGET && i->op != SASS_BSSY && sass_target_index(l, i->opnd[SASS_J].value, &to))
+            l->entered_from[to] = l->entered_from[to] && l->entered_from[to] != k + 1 ? UINT32_MAX : k + 1;
+        for (uint32_t t = 0; t < n; t++)
+            if (sass_target_index(l, targets[t], &to))
+                l->entered_from[to] = UINT32_MAX;
+    }
+}
+
 static void find_leaders(struct sass_lift *l)
 {
     for (uint32_t k = 0; k < l->n; k++)
@@ -666,6 +682,7 @@ enum { STACK = 8192 }; /* bytes, where how deep calls go no one says */
 bool sass_flow(struct sass_lift *l)
 {
     find_leaders(l);
+    find_entered(l);
     sass_find_quotients(l);
     sass_find_jumps(l);
     sass_find_masks(l);

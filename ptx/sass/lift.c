@@ -86,6 +86,7 @@ static bool decode(struct sass_lift *l)
     l->leader = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->first_entry = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
     l->last_entry = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
+    l->entered_from = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
     l->mask_of = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1);
     l->is_mask = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);
     l->asks = AW_NEW_ARRAY(&l->arena, uint8_t, l->n + 1);

@@ -176,6 +176,8 @@ struct sass_lift {
     /* Control flow (flow.c). */
     uint8_t *leader;             /* a block begins at this instruction */
     uint32_t *first_entry, *last_entry; /* of it: which instructions jump there; n and 0: none do */
+    uint32_t *entered_from;      /* 1 + the one instruction that jumps to this one; 0: none does, UINT32_MAX: several, or a
+                                  * table */
     uint8_t *no_return;          /* of a call's target: no return can be reached from it */
     uint8_t *noted;              /* the code has this instruction's place as a number, so a return may lead there */
     uint16_t breaks;             /* bit a convergence barrier: some lanes leave it for good */

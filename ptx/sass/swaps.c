@@ -49,19 +49,8 @@ static bool overlap(const struct sass_operand *a, const struct sass_operand *b)
 
 bool sass_is_entered(const struct sass_lift *l, uint32_t k, uint32_t from)
 {
-    for (uint32_t j = 0; j < l->n_jumps; j++) {
-        uint32_t at = l->jumps[j], n = 0, to;
-        const struct sass_insn *i = &l->insns[at];
-        bool indirect = i->op == SASS_BRX || i->op == SASS_BRXU;
-        const uint32_t *targets = indirect ? sass_indirect_targets(l, i->offset, &n) : NULL;
-        if (at != from && i->opnd[SASS_J].kind == SASS_TARGET && i->op != SASS_BSSY &&
-            sass_target_index(l, i->opnd[SASS_J].value, &to) && to == k)
-            return true;
-        for (uint32_t t = 0; t < n; t++)
-            if (targets[t] == k * SASS_INSN_SIZE)
-                return true;
-    }
-    return !k || sass_part_of(l, k)->first == k || l->insns[k - 1].op == SASS_CALL;
+    uint32_t only = l->entered_from[k];
+    return (only && only != from + 1) || !k || sass_part_of(l, k)->first == k || l->insns[k - 1].op == SASS_CALL;
 }
 
 /* Is the instruction a sum of these two registers into `d`? */
