@@ -25,7 +25,8 @@ static bool access_of(V x, struct global_access *ret)
     if (!store && !atomic && !LLVMIsALoadInst(x))
         return false;
     V address = LLVMGetOperand(x, store);
-    if (LLVMGetPointerAddressSpace(LLVMTypeOf(address)) != AS_GLOBAL)
+    bool written = store || atomic || !ptx_metadata(x, PTX_INVARIANT); /* by anyone, while the kernel runs */
+    if (LLVMGetPointerAddressSpace(LLVMTypeOf(address)) != AS_GLOBAL || !written)
         return false;
     *ret = (struct global_access){
         .address = address, .argument = ptx_release_argument(address), .writes = store || atomic, .atomic = atomic
