@@ -504,7 +504,8 @@ static bool one_by_one(const struct ptx_host_machine *m)
 }
 
 /* For a debugger, and to be counted, besides, each line is in one place and runs when the source says so. */
-static const enum ptx_pass beyond_lines[] = { PTX_PASS_SERIALISE, PTX_PASS_REROLL, PTX_PASS_TABLES, PTX_PASS_BLEND, PTX_PASS_RUNS,
+static const enum ptx_pass beyond_lines[] = { PTX_PASS_SERIALISE, PTX_PASS_REROLL, PTX_PASS_SCALED_LOOPS, PTX_PASS_TABLES,
+                                              PTX_PASS_BLEND, PTX_PASS_RUNS,
                                               PTX_PASS_VERSIONS, PTX_PASS_PREFETCH };
 
 static void pipeline_init(struct host *h)

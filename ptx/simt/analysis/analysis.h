@@ -38,6 +38,8 @@ bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 /* Is a varying address likely that of neighbouring elements of `size` bytes in most warps?  *ret_scaled: by a stride that is not
  * known, and so perhaps 0: the same element for all lanes. */
 bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled);
+/* Is the value likely the same for all lanes but for a multiple of the lane's number that is not known? */
+bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v);
 
 /* ---- update.c */
 /* Does block `then`, behind a branch of block `b`, only write over what that has read? */

@@ -223,15 +223,27 @@ static struct guessed guess(struct guess *g, LLVMValueRef v, int depth)
     return r;
 }
 
-bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled)
+static struct guessed guess_of(struct simt_fn *f, LLVMValueRef v)
 {
     struct guess g; /* done[] is long, and filled as it is needed */
     g.f = f;
     g.steps = STEPS;
     g.place = (struct aw_ptrmap){ 0 };
     g.n = 0;
-    struct guessed r = simt_varying(f, ptr) ? guess(&g, ptr, DEPTH) : unknown;
+    struct guessed r = simt_varying(f, v) ? guess(&g, v, DEPTH) : unknown;
     aw_ptrmap_fini(&g.place);
+    return r;
+}
+
+bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled)
+{
+    struct guessed r = guess_of(f, ptr);
     *ret_scaled = r.scaled && !r.step;
     return r.known && r.parts && (r.step == (int64_t)size || *ret_scaled);
+}
+
+bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v)
+{
+    struct guessed r = guess_of(f, v);
+    return r.known && r.scaled;
 }

@@ -35,6 +35,8 @@ static bool begins_own(struct simt *u, LLVMValueRef x)
 {
     if (LLVMIsAAllocaInst(x) || LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x))
         return true;
+    if (simt_private_called(x) == SIMT_PRIVATE_FULL) /* a block's last warp may have fewer lanes */
+        return true;
     enum ptx_simt id = LLVMIsACallInst(x) ? simt_call_id(u, x) : PTX_SIMT_NONE;
     if (id >= PTX_SIMT_TID_X && id <= PTX_SIMT_TID_Z)
         return !simt_index_alike(u, id - PTX_SIMT_TID_X, simt_row_vectors(u));

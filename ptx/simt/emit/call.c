@@ -397,6 +397,12 @@ static bool private_emit(struct simt_fn *f, LLVMValueRef inst)
     case SIMT_PRIVATE_ALL:
         simt_all_emit(f, inst);
         return true;
+    case SIMT_PRIVATE_FULL:
+        simt_set_scalar(f, inst, f->mask ? simt_all_on(f->u, f->mask) : LLVMConstInt(f->u->i1, 1, 0));
+        return true;
+    case SIMT_PRIVATE_UNMASKED:
+        f->mask = f->blocks[simt_block_of(f, LLVMGetInstructionParent(inst))].mask = NULL;
+        return true;
     case SIMT_PRIVATE_FIRST:
         simt_first_emit(f, inst);
         return true;

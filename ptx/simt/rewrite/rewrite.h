@@ -27,4 +27,8 @@ bool simt_merge_guards(struct simt *u, LLVMValueRef fn, enum simt_form form, str
 /* Joins loops of a source function that were unrolled with the loop for their remainder, where lanes run differently often. */
 bool simt_reroll(struct simt *u, LLVMValueRef fn, enum simt_form form);
 
+/* ---- scaled_loops.c */
+/* Adds copies of a source function's loops whose lanes are likely alike or neighbours, by a factor that is known at run time. */
+bool simt_scaled_loops(struct simt *u, LLVMValueRef fn, enum simt_form form);
+
 #endif

@@ -779,7 +779,10 @@ int simt_serialise(LLVMModuleRef module, const struct simt_options *options, str
     bool begun = simt_begin(&u);
     if (begun)
         note_rare(&u, fn);
-    if (begun && (!simt_step(&u, PTX_PASS_REROLL) || simt_reroll(&u, fn, form)))
+    begun = begun && (!simt_step(&u, PTX_PASS_REROLL) || simt_reroll(&u, fn, form));
+    if (begun && simt_instructions(fn) <= MAX_FUNCTION && simt_step(&u, PTX_PASS_SCALED_LOOPS))
+        begun = simt_scaled_loops(&u, fn, form);
+    if (begun)
         move_regions(&u, fn, form);
     simt_end(&u);
     return u.status;
