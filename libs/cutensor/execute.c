@@ -24,7 +24,7 @@ struct tensor_job {
     int op_ab, op_abc;
     struct aw_tensor_scalars s;
     bool padded;
-    char padding[16];
+    _Alignas(16) char padding[16];
     int64_t inner_at; /* elements from the output's first to the first that is no padding */
     struct aw_operand x[AW_TENSOR_OPERANDS]; /* the job ends behind the last that there is */
 };

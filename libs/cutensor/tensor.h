@@ -63,7 +63,7 @@ struct cutensorOperationDescriptor {
     int32_t tag;            /* kept */
     int32_t reproducible;   /* kept: sums are made in one order anyway */
     uint32_t left[AW_TENSOR_MODES], right[AW_TENSOR_MODES]; /* padding of the output's modes */
-    char padding[16];       /* an element of the output */
+    _Alignas(16) char padding[16]; /* an element of the output */
     struct aw_blocks *blocks; /* shared with plans; of block-sparse contractions */
 };
 
