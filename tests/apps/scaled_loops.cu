@@ -1,5 +1,6 @@
 // Loops whose indices and addresses are numbers of threads times arguments, as reductions have them: lanes that are all alike,
 // side by side or apart, in whole warps and in some lanes, in rows of any length; sums, and what is written on the way.
+// variants: shared static
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <vector>
@@ -171,10 +172,9 @@ static void run(Arrays<T> &a, Way w, dim3 block, bool writing)
 }
 
 template <class T>
-static void all()
+static void all(const std::vector<dim3> &blocks)
 {
     Arrays<T> arrays;
-    const dim3 blocks[] = { { 32, 4, 1 }, { 64, 1, 1 }, { 16, 8, 1 }, { 33, 3, 1 }, { 20, 1, 1 }, { 128, 2, 1 } };
     for (dim3 block : blocks)
         for (unsigned odd = 2; odd < 5; odd += 2) { // 4: none goes by
             unsigned x = block.x, y = block.y;
@@ -196,8 +196,8 @@ static void all()
 
 int main()
 {
-    all<float>();
-    all<unsigned>();
-    all<Four>();
+    all<float>({ { 32, 4, 1 }, { 64, 1, 1 }, { 16, 8, 1 }, { 33, 3, 1 }, { 20, 1, 1 }, { 128, 2, 1 } });
+    all<unsigned>({ { 32, 4, 1 }, { 20, 1, 1 } });
+    all<Four>({ { 64, 1, 1 }, { 33, 3, 1 } });
     return check_done();
 }

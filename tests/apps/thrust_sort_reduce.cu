@@ -1,5 +1,5 @@
 // Thrust: sort (radix), reduce, scan, transform, unique, sort by key, count.
-// variants: shared static rdc
+// variants: shared static
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <thrust/count.h>
