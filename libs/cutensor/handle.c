@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "cutensor_proto.h"
 #include "tensor.h"
 
@@ -70,31 +71,23 @@ cutensorStatus_t awcutensor_cutensorHandleResizePlanCache(cutensorHandle_t handl
     return good ? CUTENSOR_STATUS_SUCCESS : CUTENSOR_STATUS_ALLOC_FAILED;
 }
 
-/* FNV-1a. */
-static uint64_t hash(uint64_t h, const void *data, size_t size)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i < size; i++)
-        h = (h ^ p[i]) * 0x100000001b3u;
-    return h;
-}
-
 static uint64_t key_of(const struct cutensorOperationDescriptor *op)
 {
-    uint64_t h = 0xcbf29ce484222325u;
+    struct aw_hasher h;
     const int32_t plain[] = { (int32_t)op->kind, op->compute, (int32_t)op->scalar, op->op_ab, op->op_abc, op->tag };
-    h = hash(h, plain, sizeof plain);
+    aw_hasher_init(&h);
+    aw_hasher_add(&h, plain, sizeof plain);
     for (int i = 0; i < AW_TENSOR_OPERANDS; i++) {
         const struct aw_operand *x = &op->x[i];
         if (!op->there[i])
             continue;
         const int32_t tensor[] = { i, (int32_t)x->t.n, (int32_t)x->t.alignment, (int32_t)x->t.type, x->op };
-        h = hash(h, tensor, sizeof tensor);
-        h = hash(h, x->t.extent, x->t.n * sizeof *x->t.extent);
-        h = hash(h, x->t.stride, x->t.n * sizeof *x->t.stride);
-        h = hash(h, x->mode, x->t.n * sizeof *x->mode);
+        aw_hasher_add(&h, tensor, sizeof tensor);
+        aw_hasher_add(&h, x->t.extent, x->t.n * sizeof *x->t.extent);
+        aw_hasher_add(&h, x->t.stride, x->t.n * sizeof *x->t.stride);
+        aw_hasher_add(&h, x->mode, x->t.n * sizeof *x->mode);
     }
-    return h;
+    return aw_hasher_end(&h).lo;
 }
 
 void aw_tensor_remember(struct cutensorHandle *handle, const struct cutensorOperationDescriptor *op)
