@@ -318,14 +318,6 @@ static void operand_of(const struct aw_blocks *b, int x, int64_t block, struct a
     }
 }
 
-static double work_of(const struct cutensorOperationDescriptor *op)
-{
-    double work = (double)aw_tensor_count(&op->x[C].t);
-    for (uint32_t i = 0; i < op->x[A].t.n; i++)
-        work *= aw_tensor_mode(&op->x[C], op->x[A].mode[i]) < 0 ? (double)op->x[A].t.extent[i] : 1;
-    return work;
-}
-
 cutensorStatus_t aw_blocks_execute(struct cutensorHandle *handle, const struct cutensorOperationDescriptor *op,
                                    struct aw_tensor_scalars scalars, const void *const a[], const void *const b[],
                                    const void *const c[], void *const d[], cudaStream_t stream)
@@ -349,7 +341,7 @@ cutensorStatus_t aw_blocks_execute(struct cutensorHandle *handle, const struct c
                 operand_of(all, A, all->meeting[m].a, &one.x[A]);
                 operand_of(all, B, all->meeting[m].b, &one.x[B]);
             }
-            one.work = work_of(&one);
+            one.work = aw_tensor_work(&one);
             status = aw_tensor_execute(handle, &one, s, at, stream);
             added = d[k];
             s.c = 1;

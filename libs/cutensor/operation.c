@@ -139,7 +139,7 @@ static cutensorStatus_t modes_check(const struct cutensorOperationDescriptor *op
     return CUTENSOR_STATUS_SUCCESS;
 }
 
-static double work_of(const struct cutensorOperationDescriptor *op)
+double aw_tensor_work(const struct cutensorOperationDescriptor *op)
 {
     double work = 1;
     for (int x = 0; x < AW_TENSOR_OPERANDS; x++)
@@ -216,7 +216,7 @@ static cutensorStatus_t operation_init(struct cutensorOperationDescriptor *op, c
         status = operators_check(op);
     if (status == CUTENSOR_STATUS_SUCCESS)
         status = modes_check(op);
-    op->work = work_of(op);
+    op->work = aw_tensor_work(op);
     return status;
 }
 

@@ -94,6 +94,8 @@ cutensorStatus_t aw_tensor_status(CUresult result);
 
 /* Remembers a plan of the operation in the handle's cache.  Thread-safe. */
 void aw_tensor_remember(struct cutensorHandle *handle, const struct cutensorOperationDescriptor *op);
+/* Elements that an operation goes through, for all modes of its operands together. */
+double aw_tensor_work(const struct cutensorOperationDescriptor *op);
 /* Is the output of a permutation padded? */
 bool aw_tensor_is_padded(const struct cutensorOperationDescriptor *op);
 
