@@ -114,24 +114,24 @@ cutensorStatus_t awcutensor_cutensorLoggerOpenFile(const char *name)
     return CUTENSOR_STATUS_SUCCESS;
 }
 
-cutensorStatus_t awcutensor_cutensorLoggerSetLevel(int32_t level)
+static cutensorStatus_t number_set(int32_t *number, int32_t value, int32_t most)
 {
-    if (level < 0 || level > 5)
+    if (value < 0 || value > most)
         return CUTENSOR_STATUS_INVALID_VALUE;
     pthread_mutex_lock(&logger.lock);
-    logger.level = level;
+    *number = value;
     pthread_mutex_unlock(&logger.lock);
     return CUTENSOR_STATUS_SUCCESS;
 }
 
+cutensorStatus_t awcutensor_cutensorLoggerSetLevel(int32_t level)
+{
+    return number_set(&logger.level, level, 5);
+}
+
 cutensorStatus_t awcutensor_cutensorLoggerSetMask(int32_t mask)
 {
-    if (mask < 0 || mask > 31)
-        return CUTENSOR_STATUS_INVALID_VALUE;
-    pthread_mutex_lock(&logger.lock);
-    logger.mask = mask;
-    pthread_mutex_unlock(&logger.lock);
-    return CUTENSOR_STATUS_SUCCESS;
+    return number_set(&logger.mask, mask, 31);
 }
 
 cutensorStatus_t awcutensor_cutensorLoggerForceDisable(void)
