@@ -197,7 +197,8 @@ static cutensorStatus_t operands_take(struct cutensorOperationDescriptor *op, co
             return aw_tensor_refuse(CUTENSOR_STATUS_INVALID_VALUE, "a tensor without descriptor or modes");
         x->t = *g->t;
         x->op = g->op;
-        memcpy(x->mode, g->mode, g->t->n * sizeof *g->mode);
+        if (g->t->n)
+            memcpy(x->mode, g->mode, g->t->n * sizeof *g->mode);
         if (g->place != AW_TENSOR_D)
             op->there[g->place] = true;
         else if (!aw_tensor_same(&d, &op->x[AW_TENSOR_C]))
