@@ -176,7 +176,7 @@ static bool too_large(const struct aw_blas_call *c)
 
 static bool is_zero(const struct aw_blas_function *f, const struct aw_blas_arg *a, const void *value)
 {
-    static const char zero[16];
+    static const double zero[5]; /* as many as the longest scalar has, rotm's parameters */
     return !memcmp(value, zero, scalar_size(f, a));
 }
 
