@@ -5,8 +5,14 @@
 
 #include "llvm_version.h"
 
-/* Moves instructions that cost nothing from blocks that go to a join of more than two ways to where their operand is made.
- * Before StructurizeCFG runs. */
+#include <stdbool.h>
+
+/* Instructions that cost nothing leave blocks that go to a join, for where their operand is made, or are frozen there; before
+ * StructurizeCFG runs.  In a function: was there any? */
 void ptx_joins_settle(LLVMModuleRef module);
+bool ptx_joins_settle_in(LLVMValueRef fn);
+/* From the first call on, machine code for AMD's cards is made so that the backend does that again just before.  Thread-safe
+ * (late_joins.cpp). */
+void ptx_late_joins(void);
 
 #endif

@@ -2,15 +2,15 @@
 # The order of memory accesses in the machine code of AMD's cards: what a barrier, fence or acquiring or releasing atomic orders
 # in the code handed to LLVM's backend is so ordered in what comes out.
 # SPDX-License-Identifier: Apache-2.0
-"""usage: order.py ANYWARP LLVM_BINDIR [--target T]... [--kernel K]... [--apps DIR] [--nvcc-file FILE.cu]... [--unmended WHAT]...
-FILE.ptx...
+"""usage: order.py ANYWARP LLVM_BINDIR --steps MODULE [--target T]... [--kernel K]... [--apps DIR] [--nvcc-file FILE.cu]...
+[--unmended WHAT]... FILE.ptx...
 
 Every kernel of the files, and with --apps of the programs there, is compiled for every target (default TARGETS).  The optimised
 IR as our compiler hands it to LLVM's backend gets a line table that numbers it: each run of fences and barriers, or atomic with
 an order, is an
 *ordering point*, and the accesses of a basic block between two of them have a line of their own.  LLVM's llc takes it from
-there, and its object must be the one of our compiler to the byte, so that what llc shows of its passes is how our code was made.
- Compared are
+there, with the steps that are ours in its backend (MODULE, of steps.c), and its object must be the one of our compiler to the
+byte, so that what llc shows of its passes is how our code was made.  Compared are
 
     handed     the IR as our compiler hands it over, once LLVM has made loops of atomics and let one lane do those of a wave
     ready      before control flow is made that of a wave: LLVM's own changes to IR
@@ -453,8 +453,8 @@ def sections(dump):
 
 
 class Checker:
-    def __init__(self, anywarp, bindir, directory):
-        self.anywarp, self.bindir, self.dir = anywarp, bindir, directory
+    def __init__(self, anywarp, bindir, steps, directory):
+        self.anywarp, self.bindir, self.steps, self.dir = anywarp, bindir, steps, directory
         self.accesses, self.points, self.kernels = 0, 0, 0
 
     def compile(self, path, kernel, target, emit, out):
@@ -479,10 +479,9 @@ class Checker:
             numbered = Numbered(f.read(), unmended)
         with open(base + '.ll', 'w', encoding='utf-8') as f:
             f.write(numbered.text)
-        r = run(os.path.join(self.bindir, 'llc'), '-mcpu=' + target, '-O2', '-relocation-model=pic', '-filetype=obj', base
-                + '.ll', '-o',
-                base + '.llc.o', '-print-module-scope', '-print-before=' + ','.join(PASSES[1::2]),
-                '-print-after=' + ','.join(PASSES[::2]))
+        r = run(os.path.join(self.bindir, 'llc'), '-load=' + self.steps, '-mcpu=' + target, '-O2', '-relocation-model=pic',
+                '-filetype=obj', base + '.ll', '-o', base + '.llc.o', '-print-module-scope',
+                '-print-before=' + ','.join(PASSES[1::2]), '-print-after=' + ','.join(PASSES[::2]))
         if r.returncode:
             raise Wrong(f'llc: {r.stderr[-500:]}')
         if not unmended:
@@ -535,6 +534,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument('anywarp')
     parser.add_argument('bindir')
+    parser.add_argument('--steps', required=True)
     parser.add_argument('--target', action='append')
     parser.add_argument('--kernel', action='append')
     parser.add_argument('--apps')
@@ -546,7 +546,7 @@ def main():
     failures, refused = [], []
     with tempfile.TemporaryDirectory() as tmp:
         looked = set()
-        checker = Checker(args.anywarp, args.bindir, tmp)
+        checker = Checker(args.anywarp, args.bindir, os.path.abspath(args.steps), tmp)
         sources = [p for p in sorted(glob.glob(args.apps + '/*.cu'))
                    if os.path.basename(p) not in APPS_LEFT_OUT] if args.apps else []
         files = args.files + apps_ptx(sources + args.nvcc_file, tmp)
