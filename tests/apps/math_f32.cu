@@ -280,8 +280,64 @@ static void check_fast_and_special()
         EXPECT(sp[i] == want[i] || (sp[i] != sp[i] && want[i] != want[i]), "special %d: %a, expected %a", i, sp[i], want[i]);
 }
 
+/* Of the block's own pair, the same for all threads, and of all that come before: so much is one number on a processor, not a
+ * vector. */
+template <typename T> __global__ void extremes_of_block(const T *x, const T *y, T *out)
+{
+    T most = -(T)INFINITY, least = (T)INFINITY, *o = out + 4 * blockIdx.x;
+
+    for (unsigned i = 0; i <= blockIdx.x; i++) {
+        most = max(most, x[i]);
+        least = min(least, x[i]);
+    }
+    o[0] = max(x[blockIdx.x], y[blockIdx.x]), o[1] = min(x[blockIdx.x], y[blockIdx.x]), o[2] = most, o[3] = least;
+}
+
+template <typename T> __global__ void extremes_of_thread(const T *x, const T *y, T *out)
+{
+    int i = threadIdx.x;
+    out[2 * i] = max(x[i], y[i]), out[2 * i + 1] = min(x[i], y[i]);
+}
+
+/* The number where one is a NaN, and -0 below +0. */
+template <typename T> static T extreme(bool largest, T x, T y)
+{
+    bool first = x == y ? signbit(x) != largest : (x > y) == largest;
+    return x != x ? y : y != y ? x : first ? x : y;
+}
+
+template <typename T> static bool same(T x, T y) { return x != x ? y != y : x == y && signbit(x) == signbit(y); }
+
+template <typename T> static void check_extremes()
+{
+    const T some[] = {-1, -0.0f, 0, (T)NAN, (T)INFINITY, 1, -(T)INFINITY, (T)1e-40};
+    const int k = 8, n = k * k;
+    T x[n], y[n], of_block[4 * n], of_thread[2 * n];
+    for (int i = 0; i < n; i++)
+        x[i] = some[i / k], y[i] = some[i % k];
+    Dev<T> dx(x, n), dy(y, n), db(4 * n), dt(2 * n);
+    extremes_of_block<T><<<n, 32>>>(dx, dy, db);
+    extremes_of_thread<T><<<1, n>>>(dx, dy, dt);
+    CHECK_LAUNCH();
+    db.get(of_block);
+    dt.get(of_thread);
+    T most[2] = {(T)INFINITY, -(T)INFINITY};
+    for (int i = 0; i < n; i++)
+        for (int largest = 0; largest < 2; largest++) {
+            T want = extreme(largest, x[i], y[i]);
+            most[largest] = extreme(largest, most[largest], x[i]);
+            EXPECT(same(of_block[4 * i + !largest], want) && same(of_thread[2 * i + !largest], want),
+                   "extreme %d of %a and %a: %a %a", largest, x[i], y[i], of_block[4 * i + !largest],
+                   of_thread[2 * i + !largest]);
+            EXPECT(same(of_block[4 * i + 2 + !largest], most[largest]), "extreme %d so far, of %d: %a", largest, i,
+                   of_block[4 * i + 2 + !largest]);
+        }
+}
+
 int main()
 {
+    check_extremes<float>();
+    check_extremes<double>();
     check_unary();
     check_binary();
     check_directed();

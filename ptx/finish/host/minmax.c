@@ -1,9 +1,11 @@
-/* Minima and maxima, after optimisation: no look for a NaN where there can be none, and AVX-512's instruction for them.
+/* Minima and maxima, after optimisation: no look for a NaN where there can be none, AVX-512's instruction for vectors of them,
+ * and no branch for a single one.
  *
  * PTX's max is the other operand where one is a NaN, its own NaN where both are (lower/round.c asks for that with a comparison
  * and a selection), and +0 of two zeros; without an instruction each takes ten.  What runs around a loop is taken for no NaN
  * until something says otherwise, which LLVM does not do. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/vec.h"
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
 #include <math.h>
@@ -240,23 +242,95 @@ static bool by_instruction(LLVMBuilderRef b, V call)
     return true;
 }
 
-static int in_module(LLVMModuleRef m, bool avx512, struct aw_buf *diags)
+/* One number's, for which LLVM would make a branch. */
+struct minmax_scalar {
+    V call;
+    bool number[2]; /* the operands that are no NaN: asked while all are calls, as chains of them are looked through */
+};
+struct minmax_scalars {
+    struct minmax_scalar *at;
+    size_t n, cap;
+};
+
+static V choose(LLVMBuilderRef b, LLVMRealPredicate when, V x, V y, V first, V second)
 {
-    static const char fold[] = "function(early-cse,adce)";
-    bool changed = drop_questions(m);
-    int status = changed ? ptx_passes_run(m, NULL, fold, diags) : AW_OK;
-    if (!avx512 || status != AW_OK)
-        return status;
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m));
-    changed = false;
+    return LLVMBuildSelect(b, LLVMBuildFCmp(b, when, x, y, ""), first, second, "");
+}
+
+/* The machine's instructions take the second operand where neither is greater: of zeros of different sign one way round gives
+ * either, and the bits of both tell which to take.  LLVM asks for the sign of one instead, which is a branch without AVX-512, and
+ * one that nobody can foresee. */
+static void without_branch(LLVMBuilderRef b, const struct minmax_scalar *s)
+{
+    V x = LLVMGetOperand(s->call, 0), y = LLVMGetOperand(s->call, 1);
+    LLVMContextRef c = LLVMGetBuilderContext(b);
+    LLVMTypeRef t = LLVMTypeOf(s->call);
+    LLVMTypeRef bits = LLVMGetTypeKind(t) == LLVMDoubleTypeKind ? LLVMInt64TypeInContext(c) : LLVMInt32TypeInContext(c);
+    bool max = ptx_intrinsic_called(s->call) == PTX_INTRINSIC_MAXIMUMNUM;
+    LLVMRealPredicate better = max ? LLVMRealOGT : LLVMRealOLT;
+    LLVMPositionBuilderBefore(b, s->call);
+    LLVMSetCurrentDebugLocation2(b, LLVMInstructionGetDebugLoc(s->call));
+    V one = LLVMBuildBitCast(b, choose(b, better, x, y, x, y), bits, "");
+    V other = LLVMBuildBitCast(b, choose(b, better, y, x, y, x), bits, "");
+    V r = LLVMBuildBitCast(b, max ? LLVMBuildAnd(b, one, other, "") : LLVMBuildOr(b, one, other, ""), t, "");
+    if (!s->number[1])
+        r = choose(b, LLVMRealUNO, y, y, x, r);
+    if (!s->number[0])
+        r = choose(b, LLVMRealUNO, x, x, y, r);
+    LLVMReplaceAllUsesWith(s->call, r);
+    LLVMInstructionEraseFromParent(s->call);
+}
+
+/* Of a constant LLVM knows the sign. */
+static bool needs_branch(V call)
+{
+    LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(call));
+    return (kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind) && !LLVMIsConstant(LLVMGetOperand(call, 0)) &&
+           !LLVMIsConstant(LLVMGetOperand(call, 1));
+}
+
+static bool find_scalars(LLVMModuleRef m, struct minmax_scalars *scalars)
+{
+    bool ok = true;
+    for (V fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
+        for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+            for (V x = LLVMGetFirstInstruction(bb); x; x = LLVMGetNextInstruction(x))
+                if (is_minmax(x) && needs_branch(x))
+                    ok = ok && aw_vec_push(scalars, (struct minmax_scalar){ x, { never_nan(LLVMGetOperand(x, 0)),
+                                                                           never_nan(LLVMGetOperand(x, 1)) } });
+    return ok;
+}
+
+static bool by_instructions(LLVMModuleRef m, LLVMBuilderRef b)
+{
+    bool changed = false;
     for (V fn = LLVMGetFirstFunction(m); fn; fn = LLVMGetNextFunction(fn))
         for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
             for (V x = LLVMGetFirstInstruction(bb), next; x; x = next) {
                 next = LLVMGetNextInstruction(x);
                 changed |= is_minmax(x) && by_instruction(b, x);
             }
+    return changed;
+}
+
+static int in_module(LLVMModuleRef m, bool avx512, struct aw_buf *diags)
+{
+    static const char fold[] = "function(early-cse,adce)";
+    int status = drop_questions(m) ? ptx_passes_run(m, NULL, fold, diags) : AW_OK;
+    if (status != AW_OK)
+        return status;
+    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(m));
+    struct minmax_scalars scalars = { 0 };
+    status = find_scalars(m, &scalars) ? AW_OK : AW_ERR_OUT_OF_MEMORY;
+    bool changed = scalars.n > 0;
+    changed |= avx512 && by_instructions(m, b);
+    for (size_t i = 0; i < scalars.n; i++)
+        without_branch(b, &scalars.at[i]);
+    aw_vec_fini(&scalars);
     LLVMDisposeBuilder(b);
-    return changed ? ptx_passes_run(m, NULL, fold, diags) : AW_OK; /* a value made quiet for two operations is made so once */
+    if (status == AW_OK && changed)
+        status = ptx_passes_run(m, NULL, fold, diags); /* a value made quiet for two operations is made so once */
+    return status;
 }
 
 int ptx_run_minmax(struct ptx_pipeline *pipe)
