@@ -145,9 +145,30 @@ static LLVMValueRef source_lanes(struct simt_fn *f, LLVMValueRef inst, enum ptx_
     return LLVMBuildAnd(bl, LLVMBuildSelect(bl, *ret_in_range, from, lane, ""), low, "");
 }
 
+/* Lanes of whole registers: a pair is permuted at once, and of two pairs (AVX2) each lane takes from one. */
+static LLVMValueRef permute_registers(struct simt *u, LLVMValueRef a, LLVMValueRef at)
+{
+    int width = (int)u->options->permute_bytes / 4, n = SIMT_LANES / width;
+    LLVMValueRef registers[SIMT_LANES / 8], part[SIMT_LANES / 8];
+    for (int i = 0; i < n; i++)
+        registers[i] = simt_slice(u, a, i * width, width);
+    for (int i = 0; i < n; i++) {
+        LLVMValueRef from = simt_slice(u, at, i * width, width);
+        part[i] = u->options->permute(u->b, registers, 2, from);
+        if (n == 2)
+            continue;
+        LLVMValueRef upper = LLVMBuildICmp(u->b, LLVMIntUGE, from, simt_slice(u, splat32(u, 2 * width), 0, width), "");
+        part[i] = LLVMBuildSelect(u->b, upper, u->options->permute(u->b, registers + 2, 2, from), part[i], "");
+    }
+    return simt_join(u, part, n, width);
+}
+
+/* The lanes of `a` that `at`, below 32, says. */
 static LLVMValueRef permute(struct simt_fn *f, LLVMValueRef a, LLVMValueRef at)
 {
     struct simt *u = f->u;
+    if (u->options->permute_bytes && simt_step(u, PTX_PASS_LANES))
+        return permute_registers(u, a, at);
     LLVMValueRef r = LLVMGetPoison(u->i32v);
     simt_spill(f, 0, a);
     for (int i = 0; i < SIMT_LANES; i++) {
