@@ -1,5 +1,5 @@
 // Quotients and remainders whose divisor is an argument of the kernel, or each lane's own: signed and unsigned, of 8 to 64 bits,
-// by and of the numbers next to powers of two and to their own multiples, in all lanes and in some.
+// by and of the numbers next to powers of two and to their own multiples, in all lanes and in some; and by an inverse of 33 bits.
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
 #include <limits>
@@ -27,6 +27,19 @@ __global__ void by_each(const T *a, const T *b, T *quotient, T *remainder, int n
         quotient[i] = a[i] / b[i];
         remainder[i] = a[i] % b[i];
     }
+}
+
+// By a divisor up to 2^31, as libraries divide indices: the factor is 2^32 + inverse, and what it makes is shifted.
+__global__ void by_inverse(const uint32_t *a, uint32_t b, uint32_t inverse, uint32_t shift, uint32_t *quotient,
+                           uint32_t *remainder, uint32_t *high, int n)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n)
+        return;
+    uint32_t x = a[i], q = (__umulhi(x, inverse) + x) >> shift;
+    quotient[i] = q;
+    remainder[i] = x - q * b;
+    high[i] = (uint32_t)((x * (((uint64_t)1 << 32) + inverse)) >> 32);
 }
 
 // Next to powers of two, to the ends of the type and to multiples of some divisors.
@@ -89,8 +102,36 @@ static void test()
     }
 }
 
+// Exact for numbers up to 2^31; of larger ones the high word alone is compared, whatever the inverse.
+static void test_inverse()
+{
+    std::vector<uint32_t> a = numbers<uint32_t>(), got_q(a.size()), got_r(a.size()), got_high(a.size());
+    int n = (int)a.size(), blocks = (n + 127) / 128;
+    Dev<uint32_t> da(a.data(), n), q(n), r(n), high(n);
+    for (int k = 0; k < n; k += k < 100 ? 1 : 7) {
+        uint32_t b = a[k], shift = 0;
+        bool divides = b && b <= 1u << 31;
+        while (divides && (1u << shift) < b)
+            shift++;
+        uint32_t inverse = divides ? (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - b)) / b + 1) : b;
+        by_inverse<<<blocks, 128>>>(da, b, inverse, shift, q, r, high, n);
+        CHECK_LAUNCH();
+        q.get(got_q.data());
+        r.get(got_r.data());
+        high.get(got_high.data());
+        for (int i = 0; i < n; i++) {
+            uint32_t want = (uint32_t)(((uint64_t)a[i] * inverse) >> 32) + a[i];
+            EXPECT(got_high[i] == want, "%u by 2^32 + %u: %u, not %u", a[i], inverse, got_high[i], want);
+            if (divides && a[i] < 1u << 31)
+                EXPECT(got_q[i] == a[i] / b && got_r[i] == a[i] % b, "%u by the inverse of %u: %u, %u", a[i], b, got_q[i],
+                       got_r[i]);
+        }
+    }
+}
+
 int main()
 {
+    test_inverse();
     test<int32_t>();
     test<uint32_t>();
     test<int16_t>();

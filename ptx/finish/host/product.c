@@ -8,7 +8,12 @@
  * Where nobody asks for more of a wide product than its halves, the low ones are a product of 32 bits.  LLVM's backend sees that
  * by itself only where they stand before the high ones, and else spreads the whole product over twice the registers:
  *
- *   trunc(zext(a) * zext(b))                   becomes    a * b */
+ *   trunc(zext(a) * zext(b))                   becomes    a * b
+ *
+ * A factor of 33 bits, as divisors known when the code runs have for an inverse, takes a product of 64 bits, for which processors
+ * have no instruction, or a slow one; its highest bit is a sum:
+ *
+ *   trunc((zext(a) * (2^32 + zext(b))) >> 32)  becomes    trunc((zext(a) * zext(b)) >> 32) + a */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
 #include <llvm-c/DebugInfo.h>
@@ -181,10 +186,60 @@ static bool join_halves(struct product *p, LLVMValueRef x)
     return low != NULL;
 }
 
+/* The word that 2^32 is added to in a factor that is the same for all lanes; or NULL. */
+static LLVMValueRef above_word(struct product *p, LLVMValueRef factor)
+{
+    int64_t c;
+    LLVMValueRef sum = ptx_host_splatted(factor);
+    if (!sum || !(ptx_host_is_op(sum, LLVMOr) || ptx_host_is_op(sum, LLVMAdd)) ||
+        !ptx_host_constant(LLVMGetOperand(sum, 1), &c) || c != INT64_C(1) << 32)
+        return NULL;
+    LLVMValueRef wide = LLVMGetOperand(sum, 0);
+    return LLVMIsAZExtInst(wide) && LLVMTypeOf(LLVMGetOperand(wide, 0)) == p->i32 ? LLVMGetOperand(wide, 0) : NULL;
+}
+
+static bool used_once(LLVMValueRef x)
+{
+    LLVMUseRef use = LLVMGetFirstUse(x);
+    return use && !LLVMGetNextUse(use);
+}
+
+static LLVMValueRef splat_wide(struct product *p, LLVMValueRef word)
+{
+    LLVMTypeRef words = LLVMVectorType(p->i32, p->lanes);
+    LLVMValueRef v = LLVMBuildInsertElement(p->b, LLVMGetPoison(words), word, LLVMConstInt(p->i32, 0, 0), "");
+    v = LLVMBuildShuffleVector(p->b, v, LLVMGetPoison(words), LLVMConstNull(words), "");
+    return LLVMBuildZExt(p->b, v, LLVMVectorType(p->i64, p->lanes), "");
+}
+
+/* High halves of a product with a factor of 33 bits; true where x is no longer used. */
+static bool narrow_factor(struct product *p, LLVMValueRef x)
+{
+    LLVMValueRef high = is_halves(p, x) ? LLVMGetOperand(x, 0) : NULL, wide = high ? shifted(high) : NULL;
+    if (!wide || !used_once(wide) || !used_once(high) || !ptx_host_is_op(wide, LLVMMul) ||
+        LLVMGetElementType(LLVMTypeOf(wide)) != p->i64)
+        return false;
+    p->lanes = LLVMGetVectorSize(LLVMTypeOf(wide));
+    for (unsigned k = 0; k < 2 && p->lanes <= MAX_LANES; k++) {
+        LLVMValueRef word = above_word(p, LLVMGetOperand(wide, k)), factor = LLVMGetOperand(wide, !k), a = narrow(p, factor);
+        if (!word || !a)
+            continue;
+        LLVMPositionBuilderBefore(p->b, x);
+        LLVMSetCurrentDebugLocation2(p->b, LLVMInstructionGetDebugLoc(x));
+        LLVMValueRef part = LLVMBuildMul(p->b, factor, splat_wide(p, word), "");
+        part = LLVMBuildLShr(p->b, part, LLVMGetOperand(high, 1), "");
+        part = LLVMBuildTrunc(p->b, part, LLVMTypeOf(x), "");
+        LLVMReplaceAllUsesWith(x, LLVMBuildAdd(p->b, part, a, ""));
+        return true;
+    }
+    return false;
+}
+
 int ptx_run_products(struct ptx_pipeline *pipe)
 {
     LLVMContextRef c = LLVMGetModuleContext(*pipe->module);
     struct product p = { .b = LLVMCreateBuilderInContext(c), .i32 = LLVMInt32TypeInContext(c), .i64 = LLVMInt64TypeInContext(c) };
+    each(&p, *pipe->module, narrow_factor);
     if (pipe->on & PTX_PASS_AVX512)
         each(&p, *pipe->module, join_halves);
     each(&p, *pipe->module, narrow_low);
