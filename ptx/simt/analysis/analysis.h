@@ -40,6 +40,8 @@ bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled);
 /* Is the value likely the same for all lanes but for a multiple of the lane's number that is not known? */
 bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v);
+/* Is the difference of the two integers likely the same for all lanes? */
+bool simt_likely_apart_alike(struct simt_fn *f, LLVMValueRef x, LLVMValueRef y);
 
 /* ---- update.c */
 /* Does block `then`, behind a branch of block `b`, only write over what that has read? */

@@ -1,6 +1,6 @@
 /* Addresses that follow no rule, but are those of neighbours in most warps: indices that are taken apart into a row and a place
  * in it (`i / n`, `i % n`), held within bounds (`min(i, n - 1)`) or reflected at them.  A guess, by what they are computed of;
- * whoever uses it asks at run time (emit/likely_row.c).
+ * whoever uses it for code asks at run time (emit/likely_row.c).
  *
  * Guessed is that lanes do not come to the end of a row or to a bound: a quotient is then the same for all, a remainder is as far
  * apart as what is divided, a minimum is the operand in which lanes differ, and the last dimension's stride is one element. */
@@ -17,6 +17,7 @@ struct guessed {
     bool known;
     bool parts;   /* has something that need not be so been guessed? */
     bool scaled;  /* is a part of it known but for a factor, such as a dimension's stride? */
+    bool one_way; /* is it of a choice of which nothing is known of the other way? */
     int64_t step; /* how far a lane is from the one before it */
 };
 
@@ -48,7 +49,7 @@ static bool is_steady(struct guess *g, LLVMValueRef v, int depth)
 
 static struct guessed both(struct guessed a, struct guessed b, int64_t step)
 {
-    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, step };
+    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, a.one_way || b.one_way, step };
 }
 
 /* Of values that a choice is made between: the step that goes on, rather than a bound or a reflection. */
@@ -57,7 +58,8 @@ static struct guessed either(struct guessed a, struct guessed b)
     if (!a.known && !b.known)
         return unknown;
     struct guessed r = a.known && b.known ? both(a, b, a.step > b.step ? a.step : b.step) : a.known ? a : b;
-    r.parts |= !a.known || !b.known || a.step != b.step;
+    r.one_way |= !a.known || !b.known;
+    r.parts |= r.one_way || a.step != b.step;
     return r;
 }
 
@@ -108,6 +110,7 @@ static struct guessed divided(struct guess *g, LLVMValueRef v, int depth, bool r
     if (!a.known && (remainder || !is_steady(g, LLVMGetOperand(v, 0), depth)))
         return unknown;
     b.scaled |= a.known && a.scaled;
+    b.one_way |= !a.known || a.one_way;
     b.parts |= !a.known || a.parts || a.scaled || a.step;
     b.step = remainder ? a.step : 0;
     return b;
@@ -230,20 +233,26 @@ static struct guessed guess_of(struct simt_fn *f, LLVMValueRef v)
     g.steps = STEPS;
     g.place = (struct aw_ptrmap){ 0 };
     g.n = 0;
-    struct guessed r = simt_varying(f, v) ? guess(&g, v, DEPTH) : unknown;
+    struct guessed r = guess(&g, v, DEPTH);
     aw_ptrmap_fini(&g.place);
     return r;
 }
 
 bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled)
 {
-    struct guessed r = guess_of(f, ptr);
+    struct guessed r = simt_varying(f, ptr) ? guess_of(f, ptr) : unknown;
     *ret_scaled = r.scaled && !r.step;
     return r.known && r.parts && (r.step == (int64_t)size || *ret_scaled);
 }
 
 bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v)
 {
-    struct guessed r = guess_of(f, v);
+    struct guessed r = simt_varying(f, v) ? guess_of(f, v) : unknown;
     return r.known && r.scaled;
+}
+
+bool simt_likely_apart_alike(struct simt_fn *f, LLVMValueRef x, LLVMValueRef y)
+{
+    struct guessed a = guess_of(f, x), b = guess_of(f, y);
+    return a.known && b.known && !a.scaled && !b.scaled && !a.one_way && !b.one_way && a.step == b.step;
 }

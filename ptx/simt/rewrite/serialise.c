@@ -256,7 +256,8 @@ static bool entered_at(const struct simt_fn *f, const bool *in, int head)
     return true;
 }
 
-/* Do all lanes leave the loop at about the same time?  So it is where they count alike. */
+/* Do all lanes leave the loop at about the same time?  So it is where they count alike, or what they count and its limit differ
+ * by the same: a window around each lane's place has one width, but where it is cut off at an edge. */
 static bool in_step(struct simt_fn *f, int loop)
 {
     bool apart = false;
@@ -266,10 +267,12 @@ static bool in_step(struct simt_fn *f, int loop)
             (simt_loop_has(f, loop, x->succ[0]) && simt_loop_has(f, loop, x->succ[1])))
             continue;
         LLVMValueRef c = LLVMGetCondition(LLVMGetBasicBlockTerminator(x->bb));
-        if (!LLVMIsAICmpInst(c))
+        if (!LLVMIsAICmpInst(c)) {
             apart |= simt_varying(f, c);
-        else
-            apart |= simt_varying(f, LLVMGetOperand(c, 0)) || simt_varying(f, LLVMGetOperand(c, 1));
+            continue;
+        }
+        LLVMValueRef count = LLVMGetOperand(c, 0), limit = LLVMGetOperand(c, 1);
+        apart |= (simt_varying(f, count) || simt_varying(f, limit)) && !simt_likely_apart_alike(f, count, limit);
     }
     return !apart;
 }
