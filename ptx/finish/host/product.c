@@ -198,6 +198,30 @@ static LLVMValueRef above_word(struct product *p, LLVMValueRef factor)
     return LLVMIsAZExtInst(wide) && LLVMTypeOf(LLVMGetOperand(wide, 0)) == p->i32 ? LLVMGetOperand(wide, 0) : NULL;
 }
 
+static unsigned width_of(LLVMTypeRef type)
+{
+    return LLVMGetIntTypeWidth(LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type);
+}
+
+/* Is the upper half of each lane known to be 0, as of indices of 64 bits that are sums of a scalar and the lanes' numbers? */
+static bool is_word(struct product *p, LLVMValueRef v)
+{
+    int64_t c;
+    LLVMValueRef same = ptx_host_splatted(v);
+    if (LLVMIsAConstant(v)) {
+        for (unsigned i = 0; i < p->lanes; i++) {
+            LLVMValueRef element = LLVMGetAggregateElement(v, i);
+            if (!element || !ptx_host_constant(element, &c) || c < 0 || c > UINT32_MAX)
+                return false;
+        }
+        return true;
+    }
+    if (ptx_host_is_op(v, LLVMOr))
+        return is_word(p, LLVMGetOperand(v, 0)) && LLVMIsAConstant(LLVMGetOperand(v, 1)) && is_word(p, LLVMGetOperand(v, 1));
+    LLVMValueRef wide = same ? same : v;
+    return LLVMIsAZExtInst(wide) && width_of(LLVMTypeOf(LLVMGetOperand(wide, 0))) <= 32;
+}
+
 static bool used_once(LLVMValueRef x)
 {
     LLVMUseRef use = LLVMGetFirstUse(x);
@@ -221,15 +245,15 @@ static bool narrow_factor(struct product *p, LLVMValueRef x)
         return false;
     p->lanes = LLVMGetVectorSize(LLVMTypeOf(wide));
     for (unsigned k = 0; k < 2 && p->lanes <= MAX_LANES; k++) {
-        LLVMValueRef word = above_word(p, LLVMGetOperand(wide, k)), factor = LLVMGetOperand(wide, !k), a = narrow(p, factor);
-        if (!word || !a)
+        LLVMValueRef word = above_word(p, LLVMGetOperand(wide, k)), factor = LLVMGetOperand(wide, !k);
+        if (!word || !is_word(p, factor))
             continue;
         LLVMPositionBuilderBefore(p->b, x);
         LLVMSetCurrentDebugLocation2(p->b, LLVMInstructionGetDebugLoc(x));
         LLVMValueRef part = LLVMBuildMul(p->b, factor, splat_wide(p, word), "");
         part = LLVMBuildLShr(p->b, part, LLVMGetOperand(high, 1), "");
         part = LLVMBuildTrunc(p->b, part, LLVMTypeOf(x), "");
-        LLVMReplaceAllUsesWith(x, LLVMBuildAdd(p->b, part, a, ""));
+        LLVMReplaceAllUsesWith(x, LLVMBuildAdd(p->b, part, LLVMBuildTrunc(p->b, factor, LLVMTypeOf(x), ""), ""));
         return true;
     }
     return false;
