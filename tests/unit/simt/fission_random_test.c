@@ -360,7 +360,7 @@ static bool fuzz_one(uint64_t seed)
     static int32_t in[THREADS], want[3 * THREADS * SLOTS], got[3 * THREADS * SLOTS];
     const uint32_t *shape = shapes[seed % N_SHAPES];
     const uint32_t *built_for = seed % 3 ? shape : seed % 2 ? any_rows : seed % 4 ? full_rows : NULL;
-    struct built stacks = build(seed, true, "host", NULL);
+    struct built stacks = build(seed, true, "host", seed % 3 ? shape : NULL);
     simt_jam_always = seed / 2 % 2;
     struct built loops = build(seed, false, seed % 5 ? "host" : "host:haswell", built_for);
     cr_assert(stacks.object->flags & AW_HOST_BARRIER, "seed %lu", seed);
@@ -532,11 +532,9 @@ Test(regions, needed_when_next_is_known)
  * (ptx/simt/analysis/warp_uniform.c) */
 
 /* All of it under a condition on which the lanes, or the blocks, may differ. */
-static struct built build_free(uint64_t seed, const char *target, const uint32_t *block)
+static char *free_text(uint64_t seed)
 {
     struct gen g = { .state = seed * 0x9e3779b97f4a7c15u + 7, .lanes = 8 << seed / N_SHAPES % 3, .free = true };
-    struct aw_buf diags = { 0 };
-    struct built b = { 0 };
     beginning(&g);
     int a = rnd(&g, 3) ? common_expr(&g, 0) : expr(&g, 2), c = compare(&g, a, common_expr(&g, 0)), yes = g.label++,
         join = g.label++;
@@ -547,35 +545,38 @@ static struct built build_free(uint64_t seed, const char *target, const uint32_t
     go(&g, join);
     label(&g, join);
     ending(&g);
-    cr_assert(build_simt(g.text.ptr, target, block, 0, &b, &diags), "seed %lu: %s\n%s", seed, diags.ptr, g.text.ptr);
     if (getenv("AW_FUZZ_SHOW"))
         fputs(g.text.ptr, stderr);
-    aw_buf_fini(&g.text);
-    aw_buf_fini(&diags);
-    return b;
+    return g.text.ptr;
 }
 
-/* Do the block's warps go together? */
+/* Against scalar code: do the block's warps go together? */
 static bool fuzz_free(uint64_t seed)
 {
     static int32_t in[THREADS], want[3 * THREADS * SLOTS], got[3 * THREADS * SLOTS];
     const uint32_t *shape = shapes[seed % N_SHAPES];
-    simt_jam_always = false;
-    struct built each = build_free(seed, "host", NULL);
+    struct aw_buf diags = { 0 };
+    struct scalar reference;
+    struct built all;
+    char *text = free_text(seed);
     simt_jam_always = true;
-    struct built all = build_free(seed, seed % 5 ? "host" : "host:haswell", shape);
+    cr_assert(build_scalar(text, &reference, &diags), "seed %lu: %s\n%s", seed, diags.ptr, text);
+    cr_assert(build_simt(text, seed % 5 ? "host" : "host:haswell", shape, 0, &all, &diags), "seed %lu: %s\n%s", seed, diags.ptr,
+              text);
     size_t n = 3 * (size_t)(shape[0] * shape[1] * shape[2]) * SLOTS;
     for (int i = 0; i < THREADS; i++)
         in[i] = (int32_t)((i * 2654435761u * (uint32_t)(seed + 3)) >> 13) % 64 - 9;
     memset(want, 1, sizeof want);
     memset(got, 2, sizeof got);
-    run(&each, seed, shape, in, want);
+    run_scalar(&reference, (uint32_t[3]){ 3, 1, 1 }, shape, &(struct args){ .in = in, .out = want, .knob = (int32_t)(seed % 7) });
     run(&all, seed, shape, in, got);
     for (size_t i = 0; i < n; i++)
         cr_assert_eq(got[i], want[i], "seed %lu thread %zu slot %zu: %d, not %d", seed, i / SLOTS, i % SLOTS, got[i], want[i]);
     bool together = all.object->warps_per_call > 1;
-    unload(&each);
+    unload_scalar(&reference);
     unload(&all);
+    aw_buf_fini(&diags);
+    free(text);
     return together;
 }
 
