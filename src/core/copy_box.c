@@ -33,7 +33,8 @@ static enum aw_status side_resolve(const struct aw_copy_side *side, const struct
         pitch = need;
     if (!rows && box->depth <= 1 && !side->z)
         rows = side->y + box->height;
-    if (pitch < need)
+    /* x may lie beyond its row: programs count it from an allocation's start (Dr.Jit's textures of more than four channels). */
+    if (pitch < box->width)
         return AW_ERR_INVALID_PITCH;
     if ((box->depth > 1 || side->z) && (side->y > rows || rows - side->y < box->height))
         return AW_ERR_INVALID_VALUE;

@@ -582,6 +582,11 @@ Test(memory, rectangles, .init = start_context)
     eq(back[2][3], 0);
     in.dstPitch = 3;
     eq(awcu_cuMemcpy2D_v2(&in), CUDA_ERROR_INVALID_VALUE);
+    in.dstPitch = 4;
+    in.dstXInBytes = 100; /* beyond a row: counted from the first one */
+    ok(awcu_cuMemcpy2D_v2(&in));
+    eq(((unsigned char *)(uintptr_t)d)[100 + 4 * 2 + 3], host[3][5]);
+    in.dstXInBytes = 0;
     in.dstPitch = pitch;
     in.Height = 5; /* past the allocation */
     eq(awcu_cuMemcpy2D_v2(&in), CUDA_ERROR_INVALID_VALUE);
