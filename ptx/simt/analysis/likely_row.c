@@ -17,7 +17,7 @@ struct guessed {
     bool known;
     bool parts;   /* has something that need not be so been guessed? */
     bool scaled;  /* is a part of it known but for a factor, such as a dimension's stride? */
-    bool one_way; /* is it of a choice of which nothing is known of the other way? */
+    bool weak;    /* does it hold for some lanes only: nothing is known of a choice's other way, or rows are short? */
     int64_t step; /* how far a lane is from the one before it */
 };
 
@@ -49,7 +49,7 @@ static bool is_steady(struct guess *g, LLVMValueRef v, int depth)
 
 static struct guessed both(struct guessed a, struct guessed b, int64_t step)
 {
-    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, a.one_way || b.one_way, step };
+    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, a.weak || b.weak, step };
 }
 
 /* Of values that a choice is made between: the step that goes on, rather than a bound or a reflection. */
@@ -58,8 +58,9 @@ static struct guessed either(struct guessed a, struct guessed b)
     if (!a.known && !b.known)
         return unknown;
     struct guessed r = a.known && b.known ? both(a, b, a.step > b.step ? a.step : b.step) : a.known ? a : b;
-    r.one_way |= !a.known || !b.known;
-    r.parts |= r.one_way || a.step != b.step;
+    bool one_way = !a.known || !b.known;
+    r.weak |= one_way;
+    r.parts |= one_way || a.step != b.step;
     return r;
 }
 
@@ -101,6 +102,22 @@ static struct guessed joined(struct guess *g, LLVMValueRef phi, int depth)
     return r;
 }
 
+/* Do most warps come to the end of a row of `length`? */
+static bool ends_within(const struct guess *g, uint64_t length, int64_t step)
+{
+    return length < (uint64_t)g->f->u->lanes * (step < 0 ? 0 - (uint64_t)step : (uint64_t)step);
+}
+
+/* Of a constant divisor, also as a shift has it; else as if there were no end of it. */
+static uint64_t row_length(LLVMValueRef v)
+{
+    int64_t c;
+    LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    if (!simt_int_const(LLVMGetOperand(v, 1), &c) || c < 0)
+        return UINT64_MAX;
+    return op != LLVMLShr && op != LLVMAShr ? (uint64_t)c : 1ull << (c & 63);
+}
+
 static struct guessed divided(struct guess *g, LLVMValueRef v, int depth, bool remainder)
 {
     struct guessed b = guess(g, LLVMGetOperand(v, 1), depth);
@@ -110,7 +127,7 @@ static struct guessed divided(struct guess *g, LLVMValueRef v, int depth, bool r
     if (!a.known && (remainder || !is_steady(g, LLVMGetOperand(v, 0), depth)))
         return unknown;
     b.scaled |= a.known && a.scaled;
-    b.one_way |= !a.known || a.one_way;
+    b.weak |= !a.known || a.weak || ends_within(g, row_length(v), a.step);
     b.parts |= !a.known || a.parts || a.scaled || a.step;
     b.step = remainder ? a.step : 0;
     return b;
@@ -161,6 +178,7 @@ static struct guessed of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int
     case LLVMAnd:
         r.step = a.step;
         r.parts |= a.step != 0;
+        r.weak |= c > 0 && ends_within(g, (uint64_t)c + 1, a.step);
         r.known = !b.step && constant && is_mask(c, a.step);
         break;
     default: return unknown;
@@ -254,5 +272,5 @@ bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v)
 bool simt_likely_apart_alike(struct simt_fn *f, LLVMValueRef x, LLVMValueRef y)
 {
     struct guessed a = guess_of(f, x), b = guess_of(f, y);
-    return a.known && b.known && !a.scaled && !b.scaled && !a.one_way && !b.one_way && a.step == b.step;
+    return a.known && b.known && !a.scaled && !b.scaled && !a.weak && !b.weak && a.step == b.step;
 }
