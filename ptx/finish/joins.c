@@ -7,8 +7,8 @@
  * are made of, where that pass does not look for any.  What is made of several, or of none, is frozen in its block instead: an
  * instruction that is made of another one of its block stays there.
  *
- * AMD's backend moves such instructions back into those blocks, and makes others, before that pass; so it is told again right
- * before (late_joins.cpp). */
+ * AMD's backend moves such instructions back into those blocks, and makes others, before that pass; so it is done again right
+ * before (amdgpu_backend.cpp). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/joins.h"
 

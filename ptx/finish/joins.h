@@ -11,8 +11,5 @@
  * StructurizeCFG runs.  In a function: was there any? */
 void ptx_joins_settle(LLVMModuleRef module);
 bool ptx_joins_settle_in(LLVMValueRef fn);
-/* From the first call on, machine code for AMD's cards is made so that the backend does that again just before.  Thread-safe
- * (late_joins.cpp). */
-void ptx_late_joins(void);
 
 #endif

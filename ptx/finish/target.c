@@ -1,7 +1,6 @@
 /* What every target needs of LLVM: initialisation, running passes, emitting.  Preparation is prepare.c's. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
-#include "finish/joins.h"
 #include "finish/tangle.h"
 #include "finish/target.h"
 
@@ -83,7 +82,7 @@ int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCod
     size_t before = diags->len;
     ptx_phase(AW_PHASE_CODE);
     ptx_mask_moves();
-    ptx_late_joins();
+    ptx_amdgpu_backend();
     if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, type, &message, &buffer)) {
         aw_buf_printf(diags, "<ir>:0:0: error: code generation: %s\n", message ? message : "unknown");
         LLVMDisposeMessage(message);

@@ -83,6 +83,8 @@ int ptx_emit_machine(LLVMModuleRef module, LLVMTargetMachineRef machine, LLVMCod
 
 /* From the first call on, machine code for x86 keeps the upper lanes of widened masks off (mask_moves.cpp).  Thread-safe. */
 void ptx_mask_moves(void);
+/* Likewise, machine code for AMD's cards goes around errors of LLVM's backend (amdgpu_backend.cpp).  Thread-safe. */
+void ptx_amdgpu_backend(void);
 
 struct ptx_bytes {
     const char *bytes;
