@@ -68,16 +68,15 @@ public:
     }
 
 private:
-  static bool is_signed(const Instruction &i)
-  {
-      return i.getOpcode() == Instruction::SDiv || i.getOpcode() == Instruction::SRem;
-  }
+    static bool is_signed(const Instruction &i)
+    {
+        return i.getOpcode() == Instruction::SDiv || i.getOpcode() == Instruction::SRem;
+    }
 
     // Would it be computed in floats, and are they too short?
     static bool is_inexact(const Instruction &i, const DataLayout &layout)
     {
-        bool divides = is_signed(i) || i.getOpcode() == Instruction::UDiv || i.getOpcode() == Instruction::URem;
-        if (!divides || !i.getType()->isIntegerTy() || i.getType()->getIntegerBitWidth() > 64)
+        if (!i.isIntDivRem() || !i.getType()->isIntegerTy() || i.getType()->getIntegerBitWidth() > 64)
             return false;
         unsigned bits = 0;
         for (const Value *operand : i.operands())
