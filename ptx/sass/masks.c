@@ -179,6 +179,16 @@ bool sass_waits_for_all(const struct sass_lift *l, uint32_t k)
     return is_for_warps(l, k) || (is_of_warp(l, k) && !sass_guarded(&l->insns[k]));
 }
 
+/* False: there is no memory, for it or what was asked for before; l->status says so. */
+static bool walk_begin(struct sass_lift *l, struct next_walk *ret)
+{
+    *ret = (struct next_walk){ .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
+                               .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    if (l->arena.failed)
+        l->status = AW_ERR_OUT_OF_MEMORY;
+    return !l->arena.failed;
+}
+
 static void walk_to(const struct sass_lift *l, struct next_walk *w, int64_t offset)
 {
     uint32_t k;
@@ -233,16 +243,13 @@ static bool is_asker(const struct sass_lift *l, uint32_t k)
 static uint32_t askers_find(struct sass_lift *l, struct asker **ret)
 {
     uint32_t n = 0;
-    struct next_walk w = { .stack = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1),
-                           .seen = AW_NEW_ARRAY(&l->arena, uint32_t, l->n + 1) };
+    struct next_walk w;
     for (uint32_t k = 0; k < l->n; k++)
         n += is_asker(l, k);
     *ret = AW_NEW_ARRAY(&l->arena, struct asker, n + 1);
     uint32_t *barriers = AW_NEW_ARRAY(&l->arena, uint32_t, (size_t)n * BARRIERS_MAX + 1), at = 0;
-    if (l->arena.failed) {
-        l->status = AW_ERR_OUT_OF_MEMORY;
+    if (!walk_begin(l, &w))
         return 0;
-    }
     for (uint32_t k = 0; k < l->n; k++)
         if (is_asker(l, k)) {
             (*ret)[at] = (struct asker){ .at = k, .barriers = barriers + (size_t)at * BARRIERS_MAX };
@@ -404,27 +411,45 @@ static bool ends_question(const struct sass_lift *l, const struct sass_insn *i)
     return i->op == SASS_WARPSYNC || i->op == SASS_BAR || i->op == SASS_EXIT || i->op == SASS_RET || sass_is_question(l, i);
 }
 
+/* What is run after `k`, where no lane goes another way. */
+static uint32_t straight_on(const struct sass_lift *l, uint32_t k)
+{
+    const struct sass_insn *i = &l->insns[k];
+    uint32_t to;
+    if (i->op != SASS_BRA || sass_guarded(i))
+        return k + 1;
+    return sass_target_index(l, i->opnd[SASS_J].value, &to) ? to : l->n;
+}
+
 /* The operation for which a question is: the next one from `k` on.  l->n: there is none, as what it gave was not needed. */
 static uint32_t asked_for(const struct sass_lift *l, uint32_t k)
 {
     enum { NEAR = 64 };
-    for (uint32_t n = 0; n < NEAR && k < l->n && !ends_question(l, &l->insns[k]); n++, k++)
+    for (uint32_t n = 0; n < NEAR && k < l->n && !ends_question(l, &l->insns[k]); n++, k = straight_on(l, k))
         if (is_warp_operation(l->insns[k].op) && !l->asks[k])
             return k;
     return l->n;
 }
 
-/* One question may be for several operations: all up to where both ways meet. */
-static void mask_more(struct sass_lift *l, const struct sass_insn *i, uint32_t branch, uint32_t to, uint32_t mask)
+/* One question may be for several operations: all on the ways from `to` up to where lanes that were served come back. */
+static void mask_more(struct sass_lift *l, struct next_walk *w, const struct sass_insn *i, uint32_t branch, uint32_t to,
+                      uint32_t mask)
 {
     enum { FAR = 400 };
     uint32_t apart = branch + 1, end;
     if (branch_kind(l, i) == BRANCH_DIV && !sass_target_index(l, i->opnd[SASS_J].value, &apart))
         return;
     end = comes_back(l, apart);
-    for (uint32_t k = to; k < end && k - to < FAR; k++)
+    w->round++;
+    walk_to(l, w, (int64_t)to * SASS_INSN_SIZE);
+    while (w->n) {
+        uint32_t k = w->stack[--w->n];
+        if (k < to || k >= end || k - to >= FAR)
+            continue;
         if (is_warp_operation(l->insns[k].op) && !l->members[k] && !l->asks[k])
             l->mask_of[k] = mask;
+        walk_on(l, w, &l->insns[k]);
+    }
 }
 
 /* From sm_90 on all barriers look alike; what is for lanes that may be apart has another way that BRA.DIV leads to. */
@@ -462,6 +487,9 @@ void sass_find_masks(struct sass_lift *l)
     masks_of_waits(l);
     find_served(l);
     find_asks(l);
+    struct next_walk w;
+    if (!walk_begin(l, &w))
+        return;
     for (uint32_t j = 0; j < l->n_jumps; j++) {
         uint32_t k = l->jumps[j];
         const struct sass_insn *i = &l->insns[k];
@@ -484,6 +512,6 @@ void sass_find_masks(struct sass_lift *l)
             continue;
         }
         l->mask_of[to] = from + 1;
-        mask_more(l, i, k, to, from + 1);
+        mask_more(l, &w, i, k, to, from + 1);
     }
 }
