@@ -40,6 +40,7 @@ struct simt_options {
     const char *kernel;
     uint32_t block[3];      /* threads: this shape alone; x,0,0: rows of a multiple of x, in one form; 0,0,0: any, in the form
                              * that fits */
+    uint32_t launched[3];   /* the shape that launches have, where `block` has it with indices changed (rewrite/lane_order.c) */
     uint32_t static_shared; /* bytes */
     uint32_t kernarg_size;  /* bytes */
     uint32_t local_bytes;   /* per thread, as the object reports it */
@@ -89,6 +90,10 @@ struct simt_stats {
  * AW_ERR_OUT_OF_MEMORY with a line in `diags`. */
 int simt_one_way(LLVMModuleRef module, struct aw_buf *diags);
 
+/* Exchanges two indices of the kernel's threads, and of `options->block` with them, where lanes are neighbours in memory then;
+ * before regions are taken apart, and only where the code makes no checks.  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY
+ * with a line in `diags`. */
+int simt_lane_order(LLVMModuleRef module, struct simt_options *options, struct aw_buf *diags);
 /* Moves regions of the kernel that are better run lane by lane to functions of their own; before control flow is nested, whose
  * passes must not touch those (they have `optnone`).  AW_OK, AW_ERR_NOT_SUPPORTED or AW_ERR_OUT_OF_MEMORY with a line in
  * `diags`. */

@@ -436,6 +436,13 @@ int ptx_run_host_joins(struct ptx_pipeline *pipe)
     return AW_OK;
 }
 
+int ptx_run_lane_order(struct ptx_pipeline *pipe)
+{
+    struct host *h = pipe->finisher;
+    bool any = h->simt.dispatched || h->machine.checks || h->machine.race || h->machine.debug; /* who name threads by lanes */
+    return any ? AW_OK : simt_lane_order(h->in, &h->simt, h->diags);
+}
+
 int ptx_run_serialise(struct ptx_pipeline *pipe)
 {
     struct host *h = pipe->finisher;
@@ -580,6 +587,7 @@ static void simt_options_init(struct host *h)
     h->simt = (struct simt_options){
         .kernel = h->finish->kernel,
         .block = { o->block[0], o->block[1], o->block[2] },
+        .launched = { o->block[0], o->block[1], o->block[2] },
         .static_shared = h->finish->static_shared,
         .kernarg_size = h->finish->kernarg_size,
         .fast_gather = h->machine.avx512,

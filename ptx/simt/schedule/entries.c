@@ -606,7 +606,7 @@ static void object_emit(struct simt *u, LLVMValueRef blocks, LLVMValueRef warp, 
     uint32_t flags = (u->stats.barrier ? AW_HOST_BARRIER : 0) | (u->stats.yield ? AW_HOST_YIELD : 0) |
                      (has_atomics(u->out) ? AW_HOST_ATOMIC : 0) | (grid_meets(u) ? AW_HOST_MEET : 0);
     simt_object_emit(u->out, &(struct simt_object){ o->kernel, flags, o->static_shared, o->kernarg_size, whole ? MAX_WARPS : 1,
-                                                    o->block, o->local_bytes, u->stats.barrier ? NULL : blocks, warp });
+                                                    o->launched, o->local_bytes, u->stats.barrier ? NULL : blocks, warp });
 }
 
 /* Are the lanes side by side in memory, or all in one place? */
