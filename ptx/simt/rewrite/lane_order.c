@@ -8,8 +8,10 @@
  * warp is nobody's business unless lanes ask or wait for each other; so such a kernel's x and y (or z) change places, in its
  * indices and in its block's shape, and nothing that comes later knows of it but the table of the object.
  *
- * Not where threads share memory or pass anything on within a warp; nor where a warp reads, from an array that it writes, other
- * elements than its threads' own, which on cards are read before the first one is written. */
+ * Not where threads share memory or pass anything on within a warp; nor where a thread reads, from an array that the kernel
+ * writes, what another one of its warp may write, which on cards happens in a known order: all of them read, then all write.  A
+ * thread's own element is no such thing, nor is one that is the same for a whole row of threads, as a pivot's, and read before
+ * anything is written. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
@@ -27,6 +29,8 @@ enum {
 /* What an access is when one of the indices goes fastest. */
 struct access_look {
     LLVMValueRef x, root; /* the access, and what its address is counted from */
+    int loop;             /* the outermost one, or -1 */
+    bool invariant;       /* the address is the same in all rounds of that */
     bool uniform;         /* one address for the lanes of a row */
 };
 
@@ -144,6 +148,14 @@ static LLVMValueRef root_of(LLVMValueRef v, int depth)
     }
 }
 
+static int outermost(const struct simt_fn *f, int block)
+{
+    int l = f->blocks[block].loop;
+    while (l >= 0 && f->loops[l].parent >= 0)
+        l = f->loops[l].parent;
+    return l;
+}
+
 static bool accesses_look(struct simt_fn *f, struct looks *ret)
 {
     ret->n = 0;
@@ -155,7 +167,9 @@ static bool accesses_look(struct simt_fn *f, struct looks *ret)
             if (ret->n == MAX_ACCESSES)
                 return false;
             struct access_look *a = &ret->at[ret->n++];
-            *a = (struct access_look){ .x = x, .root = root_of(simt_access_address(x), 8) };
+            LLVMValueRef address = simt_access_address(x);
+            *a = (struct access_look){ .x = x, .root = root_of(address, 8), .loop = outermost(f, b) };
+            a->invariant = a->loop < 0 || !simt_defined_in(f, a->loop, address);
             ret->cost += weight(f, b) * access_cost(f, x, &a->uniform);
         }
     ret->cost *= SIMT_LANES / (unsigned)f->u->lanes;
@@ -194,17 +208,25 @@ static bool may_be_one(LLVMValueRef a, LLVMValueRef b)
     return a == b || at < 0 || other < 0 || at == other;
 }
 
-/* Is each element that is read of an array which is written the thread's own, or the same for a whole row of threads, one way or
- * the other, as a pivot's are? */
-static bool reads_own(const struct looks *old, const struct looks *now)
+/* Accesses are in the order of the program, but for loops. */
+static bool is_safe(const struct looks *old, const struct looks *now, int read, int write)
+{
+    const struct access_look *r = &old->at[read], *w = &old->at[write];
+    bool same = simt_access_address(r->x) == simt_access_address(w->x);
+    if (!may_be_one(r->root, w->root))
+        return true;
+    if (r->loop >= 0 && r->loop == w->loop)
+        return same && r->invariant;
+    return same || (read < write && (r->uniform || now->at[read].uniform));
+}
+
+/* Does no thread read what another one of its warp may write? */
+static bool reads_are_safe(const struct looks *old, const struct looks *now)
 {
     for (int i = 0; i < old->n; i++)
-        for (int j = 0; j < old->n && LLVMIsALoadInst(old->at[i].x); j++) {
-            const struct access_look *read = &old->at[i], *write = &old->at[j];
-            if (LLVMIsAStoreInst(write->x) && !read->uniform && !now->at[i].uniform &&
-                simt_access_address(read->x) != simt_access_address(write->x) && may_be_one(read->root, write->root))
+        for (int j = 0; j < old->n && LLVMIsALoadInst(old->at[i].x); j++)
+            if (LLVMIsAStoreInst(old->at[j].x) && !is_safe(old, now, i, j))
                 return false;
-        }
     return true;
 }
 
@@ -242,7 +264,7 @@ static bool order_choose(struct simt *u, uint32_t block[3])
         if (block[axis] < LEAST_ROW)
             continue;
         axes_swap(u, block, 0, axis);
-        if (look(u, &now) && now.cost < least && now.cost * AT_LEAST <= old.cost && reads_own(&old, &now)) {
+        if (look(u, &now) && now.cost < least && now.cost * AT_LEAST <= old.cost && reads_are_safe(&old, &now)) {
             least = now.cost;
             best = axis;
         }
