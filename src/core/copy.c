@@ -12,21 +12,24 @@ enum { STAGE_MAX = 64 * 1024 }; /* bytes: a pageable source up to this is copied
 
 enum side { SIDE_DEVICE, SIDE_MANAGED, SIDE_PINNED, SIDE_PAGEABLE, SIDE_BAD };
 
-/* Whether the range goes on in mappings that follow the one it begins in. */
-static bool mapped_on(const struct aw_mem *mem, uintptr_t address, size_t size)
+/* Of a range of virtual memory, which may go on in mappings that follow the one it begins in.  The host's, in part, is read and
+ * written by the host as soon as a call has returned. */
+static enum side side_mapped(const struct aw_mem *mem, uintptr_t address, size_t size)
 {
     struct aw_mem next = *mem;
     size_t left = size;
+    bool host = false;
     for (uintptr_t at = address; aw_mem_is_vmm(&next);) {
         size_t here = next.size - (at - next.base);
+        host = host || next.kind == AW_MEM_VMM_HOST;
         if (left <= here)
-            return true;
+            return host ? SIDE_PINNED : SIDE_DEVICE;
         left -= here;
         at = next.base + next.size;
         if (!aw_mem_find(at, &next) || next.base != at)
-            return false;
+            return SIDE_BAD;
     }
-    return false;
+    return SIDE_BAD;
 }
 
 /* Where `size` bytes at `address` lie, which is in `mem` if that has a base.  A range that leaves its allocation is bad. */
@@ -36,8 +39,10 @@ static enum side side_in(const struct aw_mem *mem, uintptr_t address, size_t siz
         return SIDE_PAGEABLE;
     if (mem->kind == AW_MEM_REGISTERED) /* the user's own memory may well go on beyond what was registered */
         return size > mem->size - (address - mem->base) ? SIDE_PAGEABLE : SIDE_PINNED;
+    if (aw_mem_is_vmm(mem))
+        return side_mapped(mem, address, size);
     if (size > mem->size - (address - mem->base))
-        return mapped_on(mem, address, size) ? SIDE_DEVICE : SIDE_BAD;
+        return SIDE_BAD;
     switch (mem->kind) {
     case AW_MEM_MANAGED:
     case AW_MEM_MODULE_MANAGED:

@@ -172,6 +172,17 @@ static void of_the_host(size_t unit)
     CHECK(cudaMemset(host, 0, 2 * unit));
     DRV(cuMemcpyDtoH(host, device, 2 * unit));
     EXPECT(host[0] == 3 && host[128] == 9 && host[n - 1] == 3, "copied there and back it is other numbers");
+    std::vector<unsigned> numbers(n);
+    for (unsigned round = 1, wrong = 0; round <= 20; round++) { /* the host reads as soon as the call returns */
+        for (unsigned i = 0; i < n; i++)
+            numbers[i] = round * 7 + i;
+        DRV(cuMemcpyHtoD(device, numbers.data(), 2 * unit));
+        CHECK(cudaMemset(host, 0, 2 * unit));
+        DRV(cuMemcpyDtoH(host, device, 2 * unit));
+        for (unsigned i = 0; i < n; i++)
+            wrong += host[i] != numbers[i];
+        EXPECT(!wrong, "round %u: %u numbers were not there yet", round, wrong);
+    }
     cudaPointerAttributes attributes;
     CHECK(cudaPointerGetAttributes(&attributes, host + 5));
     EXPECT(attributes.type == cudaMemoryTypeHost, "type %d", (int)attributes.type);
