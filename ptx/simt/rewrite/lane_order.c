@@ -130,7 +130,22 @@ static bool is_of_program(LLVMValueRef x)
     return space == SIMT_SPACE_GLOBAL || space == 0;
 }
 
-/* The pointer that an address is counted from, an argument of the kernel as a rule. */
+/* Is it a number of elements or bytes, by what made it, and so no pointer? */
+static bool is_count(LLVMValueRef v, int depth)
+{
+    if (!depth || !LLVMIsAInstruction(v))
+        return LLVMIsAConstantInt(v);
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMSExt: case LLVMZExt: case LLVMShl: case LLVMMul:
+        return true;
+    case LLVMAdd: case LLVMSub: case LLVMOr:
+        return is_count(LLVMGetOperand(v, 0), depth - 1) && is_count(LLVMGetOperand(v, 1), depth - 1);
+    default:
+        return false;
+    }
+}
+
+/* The pointer that an address is counted from, an argument of the kernel as a rule; else where it is no more known. */
 static LLVMValueRef root_of(LLVMValueRef v, int depth)
 {
     if (!depth || !LLVMIsAInstruction(v))
@@ -138,10 +153,9 @@ static LLVMValueRef root_of(LLVMValueRef v, int depth)
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMIntToPtr: case LLVMPtrToInt: case LLVMAddrSpaceCast: case LLVMGetElementPtr:
         return root_of(LLVMGetOperand(v, 0), depth - 1);
-    case LLVMAdd: { /* of the two, what no index has been multiplied or widened to */
-        LLVMValueRef a = root_of(LLVMGetOperand(v, 0), depth - 1), b = root_of(LLVMGetOperand(v, 1), depth - 1);
-        bool first = LLVMIsALoadInst(a) || LLVMIsAArgument(a), second = LLVMIsALoadInst(b) || LLVMIsAArgument(b);
-        return first == second ? v : first ? a : b;
+    case LLVMAdd: {
+        LLVMValueRef a = LLVMGetOperand(v, 0), b = LLVMGetOperand(v, 1);
+        return is_count(b, depth) ? root_of(a, depth - 1) : is_count(a, depth) ? root_of(b, depth - 1) : v;
     }
     default:
         return v;
