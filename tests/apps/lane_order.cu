@@ -1,6 +1,7 @@
 // Kernels in which another index than x is that of neighbours in memory: which threads are a warp is the host device's choice
 // there (ptx/simt/rewrite/lane_order.c), and nothing may depend on it.  Blocks of many shapes, sizes that no block divides, loops
 // that run differently often, integers and doubles; and kernels that ask which lane they are.
+// good-code: quick code does not keep lanes in step where they write over global memory that others read
 // races: rows of one warp that move in place, and blocks with a z of which all threads do the same
 // SPDX-License-Identifier: Apache-2.0
 #include "check.h"
@@ -63,8 +64,16 @@ __global__ void lanes(int *out, Size n)
 __global__ void moved(int *m, Size n)
 {
     int i = threadIdx.x, j = threadIdx.y;
-    if (i + 1 < n.x && j < n.y)
-        m[i * n.y + j] = m[(i + 1) * n.y + j];
+    if (i > 0 && i < n.x && j < n.y)
+        m[i * n.y + j] = m[(i - 1) * n.y + j];
+}
+
+// The first row is taken from all rows of one warp, itself among them: it is read before it is written.
+__global__ void lowered(int *m, Size n)
+{
+    int i = threadIdx.x, j = threadIdx.y;
+    if (i < n.x && j < n.y)
+        m[i * n.y + j] -= m[j];
 }
 
 static void try_shape(dim3 block, Size n)
@@ -162,8 +171,17 @@ static void try_moved(int rows, int columns)
     d.get(out.data());
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++) {
-            int want = m[(i + 1 < rows ? i + 1 : i) * columns + j];
+            int want = m[(i > 0 ? i - 1 : i) * columns + j];
             EXPECT(out[i * columns + j] == want, "moved %d,%d: %d, expected %d", i, j, out[i * columns + j], want);
+        }
+    d.put(m.data());
+    lowered<<<1, dim3(32, columns)>>>(d, Size{ rows, columns, 1 });
+    CHECK_LAUNCH();
+    d.get(out.data());
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            int want = m[i * columns + j] - m[j];
+            EXPECT(out[i * columns + j] == want, "lowered %d,%d: %d, expected %d", i, j, out[i * columns + j], want);
         }
 }
 

@@ -10,8 +10,8 @@
  *
  * Not where threads share memory or pass anything on within a warp; nor where a thread reads, from an array that the kernel
  * writes, what another one of its warp may write, which on cards happens in a known order: all of them read, then all write.  A
- * thread's own element is no such thing, nor is one that is the same for a whole row of threads, as a pivot's, and read before
- * anything is written. */
+ * thread's own element is no such thing; nor is one that is read before anything is written and is the same for a whole row of
+ * threads as lanes go then, as they read it together. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
@@ -223,23 +223,23 @@ static bool may_be_one(LLVMValueRef a, LLVMValueRef b)
 }
 
 /* Accesses are in the order of the program, but for loops. */
-static bool is_safe(const struct looks *old, const struct looks *now, int read, int write)
+static bool is_safe(const struct looks *now, int read, int write)
 {
-    const struct access_look *r = &old->at[read], *w = &old->at[write];
+    const struct access_look *r = &now->at[read], *w = &now->at[write];
     bool same = simt_access_address(r->x) == simt_access_address(w->x);
     if (!may_be_one(r->root, w->root))
         return true;
     if (r->loop >= 0 && r->loop == w->loop)
         return same && r->invariant;
-    return same || (read < write && (r->uniform || now->at[read].uniform));
+    return same || (read < write && r->uniform);
 }
 
 /* Does no thread read what another one of its warp may write? */
-static bool reads_are_safe(const struct looks *old, const struct looks *now)
+static bool reads_are_safe(const struct looks *now)
 {
-    for (int i = 0; i < old->n; i++)
-        for (int j = 0; j < old->n && LLVMIsALoadInst(old->at[i].x); j++)
-            if (LLVMIsAStoreInst(old->at[j].x) && !is_safe(old, now, i, j))
+    for (int i = 0; i < now->n; i++)
+        for (int j = 0; j < now->n && LLVMIsALoadInst(now->at[i].x); j++)
+            if (LLVMIsAStoreInst(now->at[j].x) && !is_safe(now, i, j))
                 return false;
     return true;
 }
@@ -278,7 +278,7 @@ static bool order_choose(struct simt *u, uint32_t block[3])
         if (block[axis] < LEAST_ROW)
             continue;
         axes_swap(u, block, 0, axis);
-        if (look(u, &now) && now.cost < least && now.cost * AT_LEAST <= old.cost && reads_are_safe(&old, &now)) {
+        if (look(u, &now) && now.cost < least && now.cost * AT_LEAST <= old.cost && reads_are_safe(&now)) {
             least = now.cost;
             best = axis;
         }
