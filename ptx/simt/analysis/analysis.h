@@ -16,6 +16,7 @@ int simt_block_of(const struct simt_fn *f, LLVMBasicBlockRef bb); /* -1: unreach
 bool simt_leads_to(const struct simt_block *from, int to); /* by an edge */
 bool simt_dominates(const struct simt_fn *f, int a, int b);
 bool simt_loop_has(const struct simt_fn *f, int loop, int block);
+int simt_outermost(const struct simt_fn *f, int loop); /* of the loops around it, or itself; -1: -1 */
 int simt_loop_headed(const struct simt_fn *f, int b); /* the loop that begins with block `b`, or -1 */
 /* is the value known in blocks that block `b` dominates? */
 bool simt_there_before(const struct simt_fn *f, int b, LLVMValueRef x);
@@ -119,6 +120,7 @@ bool simt_loop_marches(struct simt_fn *f, int loop); /* is it one that warps may
 int simt_loop_bytes(struct simt_fn *f, int loop); /* how many bytes an iteration of a warp touches; 0: the loop does not suit */
 
 /* ---- vector_width.c */
+int simt_row_lanes(uint32_t row); /* that a vector has where it lies in one row of so many threads; all where none does */
 /* Sets how many lanes a vector of the kernel has, as it will be emitted in `form`.  False: u->status says why. */
 bool simt_vector_width_choose(struct simt *u, enum simt_form form);
 

@@ -127,7 +127,7 @@ bool simt_known_before(const struct simt_fn *f, int b, LLVMValueRef x, int *left
     return true;
 }
 
-static int outermost(const struct simt_fn *f, int loop)
+int simt_outermost(const struct simt_fn *f, int loop)
 {
     while (loop >= 0 && f->loops[loop].parent >= 0)
         loop = f->loops[loop].parent;
@@ -143,7 +143,7 @@ static bool collect_loop(struct simt_fn *f, int h, int self)
         if (simt_dominates(f, h, f->blocks[h].preds[j]))
             ok = ok && aw_vec_push(&work, f->blocks[h].preds[j]);
     while (ok && work.n) {
-        int x = work.at[--work.n], inner = outermost(f, f->blocks[x].loop);
+        int x = work.at[--work.n], inner = simt_outermost(f, f->blocks[x].loop);
         if (inner == self)
             continue;
         int from = x;
@@ -156,7 +156,7 @@ static bool collect_loop(struct simt_fn *f, int h, int self)
         if (from == h)
             continue;
         for (int j = 0; ok && j < f->blocks[from].n_preds; j++)
-            if (outermost(f, f->blocks[f->blocks[from].preds[j]].loop) != self)
+            if (simt_outermost(f, f->blocks[f->blocks[from].preds[j]].loop) != self)
                 ok = aw_vec_push(&work, f->blocks[from].preds[j]);
     }
     f->blocks[h].loop = f->blocks[h].loop < 0 ? self : f->blocks[h].loop;

@@ -287,13 +287,20 @@ static int lanes_asked(struct simt *u)
     return lanes == 8 || lanes == 16 || lanes == 32 ? lanes : 0;
 }
 
+int simt_row_lanes(uint32_t row)
+{
+    int lanes = SIMT_LANES;
+    while (row % (uint32_t)lanes && lanes > 8)
+        lanes /= 2;
+    return row % (uint32_t)lanes ? SIMT_LANES : lanes;
+}
+
 /* Rows of 8 or 16 threads: a vector for each, if then fewer accesses are scattered. */
 static bool rows_choose(struct simt *u, enum simt_form form, const struct outlook *whole, int *ret_lanes)
 {
-    uint32_t x = u->options->block[0];
-    int lanes = x % 16 == 0 ? 16 : 8;
+    int lanes = simt_row_lanes(u->options->block[0]);
     struct outlook part;
-    if (form != SIMT_FORM_FIXED || x % SIMT_LANES == 0 || x % (uint32_t)lanes || !whole->scattered)
+    if (form != SIMT_FORM_FIXED || lanes == SIMT_LANES || !whole->scattered)
         return true;
     if (!look_ahead(u, form, lanes, &part))
         return false;

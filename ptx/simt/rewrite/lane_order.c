@@ -162,14 +162,6 @@ static LLVMValueRef root_of(LLVMValueRef v, int depth)
     }
 }
 
-static int outermost(const struct simt_fn *f, int block)
-{
-    int l = f->blocks[block].loop;
-    while (l >= 0 && f->loops[l].parent >= 0)
-        l = f->loops[l].parent;
-    return l;
-}
-
 static bool accesses_look(struct simt_fn *f, struct looks *ret)
 {
     ret->n = 0;
@@ -182,7 +174,7 @@ static bool accesses_look(struct simt_fn *f, struct looks *ret)
                 return false;
             struct access_look *a = &ret->at[ret->n++];
             LLVMValueRef address = simt_access_address(x);
-            *a = (struct access_look){ .x = x, .root = root_of(address, 8), .loop = outermost(f, b) };
+            *a = (struct access_look){ .x = x, .root = root_of(address, 8), .loop = simt_outermost(f, f->blocks[b].loop) };
             a->invariant = a->loop < 0 || !simt_defined_in(f, a->loop, address);
             ret->cost += weight(f, b) * access_cost(f, x, &a->uniform);
         }
@@ -190,16 +182,11 @@ static bool accesses_look(struct simt_fn *f, struct looks *ret)
     return true;
 }
 
-/* Threads of a row as a vector: that is how the warp will go where it pays (vector_width.c). */
-static int row_lanes(uint32_t row)
-{
-    return row % 32 == 0 ? 32 : row % 16 == 0 ? 16 : row % 8 == 0 ? 8 : SIMT_LANES;
-}
-
+/* With threads of one row as a vector, which is how the warp will go where that pays. */
 static bool look(struct simt *u, struct looks *ret)
 {
     struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
-    bool ok = simt_lanes_set(u, row_lanes(u->options->block[0])) && simt_cfg_build(&f) && simt_shape_estimate(&f) &&
+    bool ok = simt_lanes_set(u, simt_row_lanes(u->options->block[0])) && simt_cfg_build(&f) && simt_shape_estimate(&f) &&
               accesses_look(&f, ret);
     aw_ptrmap_fini(&f.vals);
     simt_cfg_fini(&f);
