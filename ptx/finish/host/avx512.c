@@ -118,10 +118,7 @@ static V constant(V like, double x)
     LLVMTypeRef t = LLVMTypeOf(like);
     if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         return LLVMConstReal(t, x);
-    V all[MAX_LANES];
-    for (unsigned i = 0; i < LLVMGetVectorSize(t); i++)
-        all[i] = LLVMConstReal(LLVMGetElementType(t), x);
-    return LLVMConstVector(all, LLVMGetVectorSize(t));
+    return ptx_host_splat(LLVMConstReal(LLVMGetElementType(t), x), LLVMGetVectorSize(t));
 }
 
 /* 2^x = 2^n 2^f, f = x - n between -1/2 and 1/2, which is x itself where x is tiny and 0 where it is huge or infinite.  The

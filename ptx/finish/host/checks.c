@@ -112,12 +112,8 @@ static V misaligned(struct checks *k, V address, uint64_t align)
         return NULL;
     LLVMTypeRef t = LLVMTypeOf(address), scalar = LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetElementType(t) : t;
     V mask = LLVMConstInt(scalar, align - 1, 0);
-    if (t != scalar) {
-        V all[32];
-        for (unsigned i = 0; i < LLVMGetVectorSize(t); i++)
-            all[i] = mask;
-        mask = LLVMConstVector(all, LLVMGetVectorSize(t));
-    }
+    if (t != scalar)
+        mask = ptx_host_splat(mask, LLVMGetVectorSize(t));
     return is_not_zero(k, LLVMBuildAnd(k->b, address, mask, ""));
 }
 

@@ -34,6 +34,14 @@ bool ptx_host_constant(LLVMValueRef v, int64_t *ret)
     return true;
 }
 
+LLVMValueRef ptx_host_splat(LLVMValueRef constant, unsigned elements)
+{
+    LLVMValueRef all[512];
+    for (unsigned i = 0; i < elements; i++)
+        all[i] = constant;
+    return LLVMConstVector(all, elements);
+}
+
 LLVMValueRef ptx_host_splatted(LLVMValueRef v)
 {
     if (LLVMIsAShuffleVectorInst(v) && LLVMIsAInsertElementInst(LLVMGetOperand(v, 0))) {

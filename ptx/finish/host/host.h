@@ -48,6 +48,8 @@ LLVMValueRef ptx_host_fma(LLVMBuilderRef b, LLVMValueRef x, LLVMValueRef y, LLVM
 void ptx_host_move_out(LLVMBuilderRef b, LLVMBasicBlockRef bb, size_t n);
 
 /* ---- host/gather.c */
+/* A vector of one constant, of at most 512 elements. */
+LLVMValueRef ptx_host_splat(LLVMValueRef constant, unsigned elements);
 /* What all elements of a vector are, if they are plainly the same; else NULL. */
 LLVMValueRef ptx_host_splatted(LLVMValueRef vector);
 /* Is it an integer constant of at most 64 bits?  Then *ret is its value, sign-extended.  `v` may be NULL. */

@@ -15,7 +15,7 @@
 typedef LLVMValueRef V;
 
 struct conversion {
-    V call, x;
+    V x;
     bool is_signed;
     unsigned bits, precision; /* of the result; of the number, with the leading one */
     LLVMTypeRef numbers, integers; /* vectors */
@@ -23,20 +23,12 @@ struct conversion {
 
 static V real(LLVMTypeRef vector, double x)
 {
-    V all[64];
-    unsigned n = LLVMGetVectorSize(vector);
-    for (unsigned i = 0; i < n; i++)
-        all[i] = LLVMConstReal(LLVMGetElementType(vector), x);
-    return LLVMConstVector(all, n);
+    return ptx_host_splat(LLVMConstReal(LLVMGetElementType(vector), x), LLVMGetVectorSize(vector));
 }
 
 static V integer(LLVMTypeRef vector, uint64_t x)
 {
-    V all[64];
-    unsigned n = LLVMGetVectorSize(vector);
-    for (unsigned i = 0; i < n; i++)
-        all[i] = LLVMConstInt(LLVMGetElementType(vector), x, 0);
-    return LLVMConstVector(all, n);
+    return ptx_host_splat(LLVMConstInt(LLVMGetElementType(vector), x, 0), LLVMGetVectorSize(vector));
 }
 
 /* Is it one of a vector that the machine converts? */
@@ -44,9 +36,9 @@ static bool find(V x, bool wide, struct conversion *ret)
 {
     enum ptx_intrinsic id = ptx_intrinsic_called(x);
     if ((id != PTX_INTRINSIC_FPTOSI_SAT && id != PTX_INTRINSIC_FPTOUI_SAT) ||
-        LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind || LLVMGetVectorSize(LLVMTypeOf(x)) > 64)
+        LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind)
         return false;
-    *ret = (struct conversion){ .call = x, .x = LLVMGetOperand(x, 0), .is_signed = id == PTX_INTRINSIC_FPTOSI_SAT,
+    *ret = (struct conversion){ .x = LLVMGetOperand(x, 0), .is_signed = id == PTX_INTRINSIC_FPTOSI_SAT,
                                 .integers = LLVMTypeOf(x) };
     ret->numbers = LLVMTypeOf(ret->x);
     ret->bits = LLVMGetIntTypeWidth(LLVMGetElementType(ret->integers));

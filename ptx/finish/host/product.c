@@ -31,14 +31,12 @@ struct product {
 static LLVMValueRef narrow(struct product *p, LLVMValueRef v)
 {
     int64_t c;
-    LLVMValueRef same = ptx_host_splatted(v), from = LLVMIsAZExtInst(v) ? LLVMGetOperand(v, 0) : NULL, elements[MAX_LANES];
+    LLVMValueRef same = ptx_host_splatted(v), from = LLVMIsAZExtInst(v) ? LLVMGetOperand(v, 0) : NULL;
     if (from)
         return LLVMGetElementType(LLVMTypeOf(from)) == p->i32 ? from : NULL;
     if (!LLVMIsAConstant(v) || !same || !ptx_host_constant(same, &c) || c < 0 || c > UINT32_MAX)
         return NULL;
-    for (unsigned i = 0; i < p->lanes; i++)
-        elements[i] = LLVMConstInt(p->i32, (uint64_t)c, 0);
-    return LLVMConstVector(elements, p->lanes);
+    return ptx_host_splat(LLVMConstInt(p->i32, (uint64_t)c, 0), p->lanes);
 }
 
 static bool is_halves(struct product *p, LLVMValueRef x)
@@ -126,10 +124,7 @@ static LLVMValueRef find_low(struct product *p, LLVMValueRef high)
 
 static LLVMValueRef splat(struct product *p, uint64_t c)
 {
-    LLVMValueRef elements[MAX_LANES];
-    for (unsigned i = 0; i < p->lanes / 2; i++)
-        elements[i] = LLVMConstInt(p->i64, c, 0);
-    return LLVMConstVector(elements, p->lanes / 2);
+    return ptx_host_splat(LLVMConstInt(p->i64, c, 0), p->lanes / 2);
 }
 
 static LLVMValueRef half_of(struct product *p, LLVMValueRef v, bool odd)

@@ -74,11 +74,7 @@ static uint64_t number(V v)
 
 static V same(struct races *k, LLVMTypeRef type, uint32_t x)
 {
-    V all[LANES * 16];
-    unsigned n = LLVMGetVectorSize(type);
-    for (unsigned i = 0; i < n; i++)
-        all[i] = c32(k, x);
-    return LLVMConstVector(all, n);
+    return ptx_host_splat(c32(k, x), LLVMGetVectorSize(type));
 }
 
 static V splat(struct races *k, V x, LLVMTypeRef like)
