@@ -76,6 +76,20 @@ __global__ void lowered(int *m, Size n)
         m[i * n.y + j] -= m[j];
 }
 
+// Behind two guards, the first row among the rows that become less by it; what the last column loses is added up.
+__global__ void lessened(int *m, const int *by, int *lost, Size n)
+{
+    int i = threadIdx.x, j = threadIdx.y;
+    if (i >= n.x || j >= n.y)
+        return;
+    int v = m[j] + by[i], old = m[i * n.y + j];
+    if (v < old) {
+        m[i * n.y + j] = v;
+        if (j == n.y - 1)
+            lost[i] += old - v;
+    }
+}
+
 static void try_shape(dim3 block, Size n)
 {
     Rng rng(block.x * 1000 + block.y * 32 + block.z);
@@ -185,6 +199,28 @@ static void try_moved(int rows, int columns)
         }
 }
 
+static void try_lessened(int rows, int columns)
+{
+    std::vector<int> m(rows * columns), by(rows), lost(rows, 7), out(m.size()), left(rows);
+    for (size_t i = 0; i < m.size(); i++)
+        m[i] = (int)(i * 37 % 1009);
+    for (int i = 0; i < rows; i++)
+        by[i] = i * 53 % 199 - 50;
+    Dev<int> d(m.data(), m.size()), dby(by.data(), by.size()), dlost(lost.data(), lost.size());
+    lessened<<<1, dim3(32, columns)>>>(d, dby, dlost, Size{ rows, columns, 1 });
+    CHECK_LAUNCH();
+    d.get(out.data());
+    dlost.get(left.data());
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < columns; j++) {
+            int old = m[i * columns + j], v = m[j] + by[i], want = v < old ? v : old;
+            EXPECT(out[i * columns + j] == want, "lessened %d,%d: %d, expected %d", i, j, out[i * columns + j], want);
+        }
+        int want = lost[i] + m[(i + 1) * columns - 1] - out[(i + 1) * columns - 1];
+        EXPECT(left[i] == want, "lost %d: %d, expected %d", i, left[i], want);
+    }
+}
+
 int main()
 {
     for (dim3 block : { dim3(16, 16), dim3(32, 32), dim3(8, 8), dim3(32, 8), dim3(8, 32), dim3(4, 64), dim3(1, 256), dim3(64, 1),
@@ -195,5 +231,7 @@ int main()
         try_around(block, Size{ 21, 18, 43 });
     try_moved(32, 8);
     try_moved(20, 16);
+    try_lessened(32, 8);
+    try_lessened(21, 24);
     return check_done();
 }

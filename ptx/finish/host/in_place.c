@@ -20,7 +20,7 @@
 #include "base/arena.h"
 #include "base/vec.h"
 #include "finish/tangle.h"
-#include "lower/copy.h"
+#include "lower/branch_halves.h"
 #include "lower/graph.h"
 #include "pass/pass.h"
 
@@ -63,15 +63,8 @@ struct plain_access {
     struct index_sum at;
 };
 
-/* A condition on the way to a block, and whether it holds there. */
-struct way_guard {
-    V condition;
-    bool holds;
-    BB at;
-};
-
 struct guards {
-    struct way_guard g[2 * MAX_GUARDS]; /* of a block, innermost first; then perhaps those of another one */
+    struct ptx_way_guard g[2 * MAX_GUARDS]; /* of a block, innermost first; then perhaps those of another one */
     int n;
     bool all; /* no more than that */
 };
@@ -354,7 +347,7 @@ static void guards_find(const struct places *p, int b, struct guards *ret)
         int before = only_before(p, b);
         V last = before >= 0 ? LLVMGetBasicBlockTerminator(p->blocks[before]) : NULL;
         if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last) && LLVMGetSuccessor(last, 0) != LLVMGetSuccessor(last, 1))
-            ret->g[ret->n++] = (struct way_guard){ LLVMGetCondition(last), LLVMGetSuccessor(last, 0) == p->blocks[b],
+            ret->g[ret->n++] = (struct ptx_way_guard){ LLVMGetCondition(last), LLVMGetSuccessor(last, 0) == p->blocks[b],
                                                p->blocks[before] };
         b = before >= 0 ? before : p->idom[b];
     }
@@ -362,7 +355,7 @@ static void guards_find(const struct places *p, int b, struct guards *ret)
 }
 
 /* Of a guard that compares by order: it says that `ret` is less than 0, or not greater (*ret_equal). */
-static bool guard_sum(const struct places *p, const struct way_guard *g, struct index_sum *ret, bool *ret_equal)
+static bool guard_sum(const struct places *p, const struct ptx_way_guard *g, struct index_sum *ret, bool *ret_equal)
 {
     *ret = (struct index_sum){ 0 };
     if (!LLVMIsAICmpInst(g->condition))
@@ -382,7 +375,7 @@ static bool guard_sum(const struct places *p, const struct way_guard *g, struct 
 }
 
 /* Does it say that the index is, or is not (*ret_equal), a number? */
-static bool guard_equals(const struct way_guard *g, int index, int64_t *ret, bool *ret_equal)
+static bool guard_equals(const struct ptx_way_guard *g, int index, int64_t *ret, bool *ret_equal)
 {
     if (!LLVMIsAICmpInst(g->condition) || index_of(LLVMGetOperand(g->condition, 0)) != index ||
         !ptx_host_constant(LLVMGetOperand(g->condition, 1), ret))
@@ -633,130 +626,6 @@ static void search_back(struct read_search *s, int b, V x, int back)
 
 /* ---- Meetings */
 
-static void meet_before(const struct places *p, V x)
-{
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(LLVMGetModuleContext(p->module));
-    LLVMPositionBuilderBefore(b, x);
-    ptx_simt_call(b, p->module, PTX_SIMT_MEET, NULL);
-    LLVMDisposeBuilder(b);
-}
-
-/* A branch in two halves. */
-struct branch_halves {
-    LLVMBuilderRef b;
-    BB first, second, meeting;
-    BB guards[MAX_GUARDS]; /* blocks that lead past them */
-    int n;
-};
-
-/* What came from blocks of guards to where the branch ends now comes to `meeting`, and from there. */
-static void edges_halve(V old, V now, void *data)
-{
-    const struct branch_halves *h = data;
-    LLVMPositionBuilderAtEnd(h->b, h->meeting);
-    V here = LLVMBuildPhi(h->b, LLVMTypeOf(old), "");
-    ptx_phi_add(here, LLVMGetPoison(LLVMTypeOf(old)), h->first);
-    for (unsigned i = 0; i < LLVMCountIncoming(old); i++) {
-        BB from = LLVMGetIncomingBlock(old, i);
-        bool guard = false;
-        for (int j = 0; j < h->n; j++)
-            guard |= h->guards[j] == from;
-        ptx_phi_add(guard ? here : now, LLVMGetIncomingValue(old, i), from == h->first ? h->second : from);
-    }
-    ptx_phi_add(now, here, h->meeting);
-}
-
-/* `x`, made behind the guards from `guard` inwards, is used behind the meeting: it comes by `meeting`; those who did not go there
- * have none. */
-static void value_through(const struct branch_halves *h, V x, int guard)
-{
-    V phi = NULL;
-    LLVMUseRef next;
-    for (LLVMUseRef use = LLVMGetFirstUse(x); use; use = next) {
-        V user = LLVMGetUser(use);
-        BB at = LLVMGetInstructionParent(user);
-        bool here = at == h->first || at == h->meeting;
-        for (int i = 0; i <= guard; i++)
-            here |= at == h->guards[i];
-        next = LLVMGetNextUse(use);
-        if (here)
-            continue;
-        if (!phi) {
-            LLVMPositionBuilderBefore(h->b, LLVMGetFirstInstruction(h->meeting));
-            phi = LLVMBuildPhi(h->b, LLVMTypeOf(x), "");
-            ptx_phi_add(phi, x, h->first);
-            for (int i = 0; i < h->n; i++)
-                ptx_phi_add(phi, LLVMGetPoison(LLVMTypeOf(x)), h->guards[i]);
-        }
-        for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(user); i++)
-            if (LLVMGetOperand(user, i) == x)
-                LLVMSetOperand(user, i, phi);
-        next = LLVMGetFirstUse(x); /* this user's are gone */
-    }
-}
-
-/* Values of the first half that are used behind it, and of blocks of guards but the outermost, which all threads come through. */
-static void values_through(const struct branch_halves *h)
-{
-    for (int i = -1; i < h->n - 1; i++) {
-        V x = LLVMGetFirstInstruction(i < 0 ? h->first : h->guards[i]);
-        for (; x; x = LLVMGetNextInstruction(x))
-            value_through(h, x, i);
-    }
-}
-
-/* Are guards nested, and lead past it all to `join`? */
-static bool leads_past(const struct guards *g, int n, BB inner, BB join)
-{
-    for (int i = 0; i < n; i++) {
-        V branch = LLVMGetBasicBlockTerminator(g->g[i].at);
-        if (LLVMGetSuccessor(branch, g->g[i].holds) != join || LLVMGetSuccessor(branch, !g->g[i].holds) != inner)
-            return false;
-        inner = g->g[i].at;
-    }
-    return true;
-}
-
-/* if (c) { A; x; B }  becomes  if (c) A;  meet;  if (it was c) { x; B }: of the block of `x`, behind so many guards. */
-static bool branch_halve(const struct places *p, const struct guards *g, int n, V x)
-{
-    BB first = LLVMGetInstructionParent(x);
-    V last = LLVMGetBasicBlockTerminator(first);
-    if (!LLVMIsABranchInst(last) || LLVMIsConditional(last) || LLVMIsAPHINode(LLVMGetFirstInstruction(first)))
-        return false;
-    BB join = LLVMGetSuccessor(last, 0);
-    if (!leads_past(g, n, first, join))
-        return false;
-    LLVMContextRef c = LLVMGetModuleContext(p->module);
-    LLVMTypeRef i1 = LLVMInt1TypeInContext(c);
-    LLVMBuilderRef b = LLVMCreateBuilderInContext(c);
-    struct branch_halves h = { .b = LLVMCreateBuilderInContext(c), .first = first, .n = n };
-    h.second = LLVMAppendBasicBlockInContext(c, p->kernel, "");
-    h.meeting = LLVMAppendBasicBlockInContext(c, p->kernel, "");
-    LLVMMoveBasicBlockAfter(h.meeting, first);
-    LLVMMoveBasicBlockAfter(h.second, h.meeting);
-    LLVMPositionBuilderAtEnd(b, h.meeting);
-    V went = LLVMBuildPhi(b, i1, "");
-    ptx_phi_add(went, LLVMConstInt(i1, 1, 0), first);
-    for (int i = 0; i < n; i++) {
-        h.guards[i] = g->g[i].at;
-        ptx_phi_add(went, LLVMConstInt(i1, 0, 0), g->g[i].at);
-    }
-    ptx_phis_rebuild(b, join, edges_halve, &h);
-    ptx_move_rest(b, x, h.second);
-    LLVMPositionBuilderAtEnd(b, first);
-    LLVMBuildBr(b, h.meeting);
-    LLVMPositionBuilderAtEnd(b, h.meeting);
-    ptx_simt_call(b, p->module, PTX_SIMT_MEET, NULL);
-    LLVMBuildCondBr(b, went, h.second, join);
-    for (int i = 0; i < n; i++)
-        LLVMSetSuccessor(LLVMGetBasicBlockTerminator(g->g[i].at), g->g[i].holds, h.meeting);
-    values_through(&h);
-    LLVMDisposeBuilder(h.b);
-    LLVMDisposeBuilder(b);
-    return true;
-}
-
 /* How many of the innermost guards part threads; -1: others do, too. */
 static int guards_apart(const struct guards *all)
 {
@@ -769,12 +638,12 @@ static int guards_apart(const struct guards *all)
 }
 
 /* Warps meet before the write; false: there is no place where they can. */
-static bool meet_put(const struct places *p, const struct read_search *s)
+static bool meet_put(const struct read_search *s)
 {
     if (s->inside)
-        return branch_halve(p, s->guards, s->apart, s->write->x);
-    meet_before(p, s->apart ? LLVMGetBasicBlockTerminator(s->guards->g[s->apart - 1].at) : s->write->x);
-    return true;
+        return ptx_branch_halve(s->guards->g, s->apart, s->write->x, PTX_SIMT_MEET);
+    V at = s->apart ? LLVMGetBasicBlockTerminator(s->guards->g[s->apart - 1].at) : s->write->x;
+    return ptx_branch_halve(NULL, 0, at, PTX_SIMT_MEET);
 }
 
 /* ---- All of it */
@@ -823,7 +692,7 @@ static bool meeting_find(const struct places *p, unsigned space, bool put)
             if (s.apart < 0)
                 break;
             search_back(&s, b, LLVMGetPreviousInstruction(x), MAX_BACK);
-            if (s.found && (!put || meet_put(p, &s)))
+            if (s.found && (!put || meet_put(&s)))
                 return true;
         }
     }

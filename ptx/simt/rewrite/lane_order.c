@@ -11,10 +11,13 @@
  * Not where threads share memory or pass anything on within a warp; nor where a thread reads, from an array that the kernel
  * writes, what another one of its warp may write, which on cards happens in a known order: all of them read, then all write.  A
  * thread's own element is no such thing; nor is one that is read before anything is written and is the same for a whole row of
- * threads as lanes go then, as they read it together. */
+ * threads as lanes go then, as they read it together.  Where all such reads come before the first such write, and no loop goes
+ * through either, the block's threads come to a barrier in between, and so read first, as a warp of a card does. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
+
+#include "lower/branch_halves.h"
 #include <string.h>
 
 enum {
@@ -24,6 +27,7 @@ enum {
     MAX_ACCESSES = 256,
     MAX_INSTRUCTIONS = 4000, /* larger kernels are taken as they are */
     AT_LEAST = 2,      /* times less the accesses have to cost */
+    AT_LEAST_MEETING = 6,
 };
 
 /* What an access is when one of the indices goes fastest. */
@@ -209,26 +213,37 @@ static bool may_be_one(LLVMValueRef a, LLVMValueRef b)
     return a == b || at < 0 || other < 0 || at == other;
 }
 
+enum order { SAFE, READS_FIRST /* where the read comes before the write in all threads */, UNSAFE };
+
 /* Accesses are in the order of the program, but for loops. */
-static bool is_safe(const struct looks *now, int read, int write)
+static enum order order_of(const struct looks *now, int read, int write)
 {
     const struct access_look *r = &now->at[read], *w = &now->at[write];
     bool same = simt_access_address(r->x) == simt_access_address(w->x);
     if (!may_be_one(r->root, w->root))
-        return true;
+        return SAFE;
     if (r->loop >= 0 && r->loop == w->loop)
-        return same && r->invariant;
-    return same || (read < write && r->uniform);
+        return same && r->invariant ? SAFE : UNSAFE;
+    if (same || (read < write && r->uniform))
+        return SAFE;
+    return read < write && r->loop < 0 && w->loop < 0 ? READS_FIRST : UNSAFE;
 }
 
-/* Does no thread read what another one of its warp may write? */
-static bool reads_are_safe(const struct looks *now)
+/* May the block's threads meet between all of these reads and writes?  *ret_at is then the first of the writes, NULL where there
+ * is none and no need. */
+static bool reads_are_safe(const struct looks *now, LLVMValueRef *ret_at)
 {
+    int last = -1, first = now->n;
     for (int i = 0; i < now->n; i++)
-        for (int j = 0; j < now->n && LLVMIsALoadInst(now->at[i].x); j++)
-            if (LLVMIsAStoreInst(now->at[j].x) && !is_safe(now, i, j))
+        for (int j = 0; j < now->n && LLVMIsALoadInst(now->at[i].x); j++) {
+            enum order order = LLVMIsAStoreInst(now->at[j].x) ? order_of(now, i, j) : SAFE;
+            if (order == UNSAFE)
                 return false;
-    return true;
+            last = order == READS_FIRST && i > last ? i : last;
+            first = order == READS_FIRST && j < first ? j : first;
+        }
+    *ret_at = last < 0 ? NULL : now->at[first].x;
+    return last < first;
 }
 
 /* ---- Places are changed */
@@ -254,9 +269,32 @@ static void axes_swap(struct simt *u, uint32_t block[3], int a, int b)
     index_swap(u, PTX_SIMT_NTID_X, a, b);
 }
 
+/* Can threads meet before the access?  All that comes before it must be on its one way there. */
+static bool can_meet(LLVMValueRef at)
+{
+    struct ptx_way_guard guards[PTX_MAX_GUARDS];
+    int n = ptx_way_guards(LLVMGetInstructionParent(at), guards);
+    return n >= 0 && ptx_branch_halves(guards, n, at);
+}
+
+/* A barrier, not a meeting that may be left out: the program needs it now. */
+static void meet(LLVMValueRef at)
+{
+    struct ptx_way_guard guards[PTX_MAX_GUARDS];
+    ptx_branch_halve(guards, ptx_way_guards(LLVMGetInstructionParent(at), guards), at, PTX_SIMT_BARRIER);
+}
+
+/* Does it pay, and may it be, that lanes go as `now` has it? */
+static bool is_better(const struct looks *old, const struct looks *now, LLVMValueRef *ret_meeting)
+{
+    return now->cost * AT_LEAST <= old->cost && reads_are_safe(now, ret_meeting) &&
+           (!*ret_meeting || (now->cost * AT_LEAST_MEETING <= old->cost && can_meet(*ret_meeting)));
+}
+
 static bool order_choose(struct simt *u, uint32_t block[3])
 {
     struct looks old, now;
+    LLVMValueRef meeting = NULL, at;
     int best = 0;
     if (!look(u, &old))
         return !u->status;
@@ -265,14 +303,17 @@ static bool order_choose(struct simt *u, uint32_t block[3])
         if (block[axis] < LEAST_ROW)
             continue;
         axes_swap(u, block, 0, axis);
-        if (look(u, &now) && now.cost < least && now.cost * AT_LEAST <= old.cost && reads_are_safe(&now)) {
+        if (look(u, &now) && now.cost < least && is_better(&old, &now, &at)) {
             least = now.cost;
             best = axis;
+            meeting = at;
         }
         axes_swap(u, block, 0, axis);
     }
     if (best)
         axes_swap(u, block, 0, best);
+    if (best && meeting)
+        meet(meeting);
     return !u->status;
 }
 
