@@ -32,14 +32,11 @@ static int the_varying(struct simt_fn *f, LLVMValueRef v)
     return found;
 }
 
-/* How far lanes of that operand are apart, if those of `v` are `by`; 0: it is no such step.  Shared addresses, which are 32-bit
- * offsets in vector form, are left alone. */
+/* How far lanes of that operand are apart, if those of `v` are `by`; 0: it is no such step. */
 static int64_t step_of(struct simt_fn *f, LLVMValueRef v, int from, int64_t by)
 {
     int64_t c = 1;
-    LLVMTypeRef type = LLVMTypeOf(v);
-    if (LLVMGetTypeKind(type) == LLVMPointerTypeKind && simt_is_shared_ptr(type))
-        return 0;
+    LLVMTypeRef type;
     switch (LLVMGetInstructionOpcode(v)) {
     case LLVMSExt: case LLVMZExt: case LLVMIntToPtr: case LLVMPtrToInt:
         return by;
@@ -89,6 +86,22 @@ static void no_wrap(struct chain *c, LLVMValueRef inst, LLVMValueRef x, int64_t 
     c->ok = simt_and(u, c->ok, ok);
 }
 
+/* Of a sum of bytes: where the first lane's address is, of which it holds x.  Shared addresses are 32-bit offsets here. */
+static LLVMValueRef first_gep(struct chain *c, int at, LLVMValueRef x, bool shared)
+{
+    struct simt *u = c->f->u;
+    LLVMValueRef v = c->steps[at];
+    LLVMValueRef base = c->from[at] ? simt_scalar(c->f, LLVMGetOperand(v, 0)) : x;
+    LLVMValueRef index = c->from[at] ? x : simt_scalar(c->f, LLVMGetOperand(v, 1));
+    LLVMTypeRef type = shared ? u->i32 : u->i64;
+    index = LLVMBuildIntCast2(u->b, index, type, 1, "");
+    if (c->from[at] && !shared && LLVMGetIntTypeWidth(LLVMTypeOf(x)) < 64)
+        c->ok = LLVMConstNull(u->i1); /* nvcc widens first */
+    uint64_t size = LLVMABISizeOfType(u->in_layout, LLVMGetGEPSourceElementType(v));
+    index = LLVMBuildMul(u->b, index, LLVMConstInt(type, size, 0), "");
+    return shared ? LLVMBuildAdd(u->b, base, index, "") : LLVMBuildGEP2(u->b, u->i8, base, &index, 1, "");
+}
+
 /* The first lane's result of the step, of which it holds x. */
 static LLVMValueRef first_of(struct chain *c, int at, LLVMValueRef x)
 {
@@ -96,22 +109,17 @@ static LLVMValueRef first_of(struct chain *c, int at, LLVMValueRef x)
     LLVMValueRef v = c->steps[at], other;
     LLVMTypeRef type = simt_type(u, LLVMTypeOf(v));
     LLVMOpcode op = LLVMGetInstructionOpcode(v);
+    bool shared = simt_is_shared_ptr(LLVMTypeOf(v));
     switch (op) {
     case LLVMSExt: case LLVMZExt:
         no_wrap(c, v, x, c->by[at]);
         return LLVMBuildCast(u->b, op, x, type, "");
     case LLVMIntToPtr: case LLVMPtrToInt:
+        if (LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMIntegerTypeKind && LLVMGetTypeKind(type) == LLVMIntegerTypeKind)
+            return LLVMBuildIntCast2(u->b, x, type, 0, "");
         return LLVMBuildCast(u->b, op, x, type, "");
-    case LLVMGetElementPtr: {
-        LLVMValueRef base = c->from[at] ? simt_scalar(c->f, LLVMGetOperand(v, 0)) : x;
-        LLVMValueRef index = c->from[at] ? x : simt_scalar(c->f, LLVMGetOperand(v, 1));
-        index = LLVMBuildIntCast2(u->b, index, u->i64, 1, "");
-        if (c->from[at] && LLVMGetIntTypeWidth(LLVMTypeOf(x)) < 64)
-            c->ok = LLVMConstNull(u->i1); /* nvcc widens first */
-        uint64_t size = LLVMABISizeOfType(u->in_layout, LLVMGetGEPSourceElementType(v));
-        index = LLVMBuildMul(u->b, index, simt_c64(u, (int64_t)size), "");
-        return LLVMBuildGEP2(u->b, u->i8, base, &index, 1, "");
-    }
+    case LLVMGetElementPtr:
+        return first_gep(c, at, x, shared);
     default:
         other = simt_scalar(c->f, LLVMGetOperand(v, !c->from[at]));
         return LLVMBuildBinOp(u->b, op, c->from[at] ? other : x, c->from[at] ? x : other, "");
@@ -150,6 +158,6 @@ LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LL
         *ret_same = ask_same(f, x, first);
     for (int i = c.n - 1; i >= 0; i--)
         first = first_of(&c, i, first);
-    *ret_base = first;
+    *ret_base = simt_is_shared_ptr(LLVMTypeOf(ptr)) ? simt_window(f, first) : first;
     return simt_and(u, c.ok, simt_all_on(u, row));
 }

@@ -697,8 +697,7 @@ enum { LIKELY_ROWS = 48 /* in a function: two forms of an access take twice the 
 static bool likely_row(struct simt_fn *f, const struct access *a, bool *ret_scaled)
 {
     struct simt *u = f->u;
-    bool fits = packs(a->elem) && !a->ordered && !a->rare && u->lanes > 1 && f->form != SIMT_FORM_SINGLE &&
-                !simt_is_shared_ptr(LLVMTypeOf(a->ptr));
+    bool fits = packs(a->elem) && !a->ordered && !a->rare && u->lanes > 1 && f->form != SIMT_FORM_SINGLE;
     return fits && f->likely < LIKELY_ROWS && simt_likely_row(f, a->ptr, a->size, ret_scaled);
 }
 
