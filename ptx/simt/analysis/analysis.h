@@ -119,6 +119,11 @@ bool simt_marches(struct simt *u, enum simt_form form);
 bool simt_loop_marches(struct simt_fn *f, int loop); /* is it one that warps may take turns in? */
 int simt_loop_bytes(struct simt_fn *f, int loop); /* how many bytes an iteration of a warp touches; 0: the loop does not suit */
 
+/* ---- shared_order.c */
+/* May parts of a warp go one after the other between barriers, as far as the block's shared memory shows it?  The kernel calls no
+ * function, its block's shape is known.  False, too, where memory is out: u->status says so. */
+bool simt_shared_in_parts(struct simt *u, enum simt_form form);
+
 /* ---- vector_width.c */
 int simt_row_lanes(uint32_t row); /* that a vector has where it lies in one row of so many threads; all where none does */
 /* Sets how many lanes a vector of the kernel has, as it will be emitted in `form`.  False: u->status says why. */

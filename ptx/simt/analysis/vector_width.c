@@ -2,8 +2,8 @@
  *
  * A loop over the parts of a warp is as right as one vector of 32 lanes when nothing in the kernel (or what it calls) passes from
  * lane to lane: no warp operation, no atomic or volatile access, no output; through shared memory only across barriers of the
- * whole block, which are loops over all of its parts then (fission.c).  Parts take fewer registers, so large bodies do not spill;
- * and in blocks whose rows are 8 or 16 threads each part lies in one row, so that its addresses are vectors.
+ * whole block, which are loops over all of its parts then (shared_order.c, fission.c).  Parts take fewer registers, so large
+ * bodies do not spill; and in blocks whose rows are 8 or 16 threads each part lies in one row, so that its addresses are vectors.
  *
  * Not emission: that reads `lanes` of struct simt. */
 /* SPDX-License-Identifier: Apache-2.0 */
@@ -67,50 +67,12 @@ static bool shares(struct simt *u)
     return false;
 }
 
-/* What has been done to memory that may be the block's since the last barrier. */
-enum { READ = 1, WRITTEN = 2 };
-
-static int walk_shared(struct simt *u, LLVMBasicBlockRef b, int since, bool *ret_both)
-{
-    for (LLVMValueRef x = LLVMGetFirstInstruction(b); x; x = LLVMGetNextInstruction(x)) {
-        LLVMValueRef p = LLVMIsALoadInst(x) ? LLVMGetOperand(x, 0) : LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1) : NULL;
-        unsigned space = p ? simt_space(LLVMTypeOf(p)) : SIMT_SPACE_CONST;
-        if (simt_is_barrier(u, x))
-            since = 0;
-        else if (space == SIMT_SPACE_SHARED || space == 0)
-            since |= LLVMIsAStoreInst(x) ? WRITTEN : READ;
-        *ret_both |= since == (READ | WRITTEN);
-    }
-    return since;
-}
-
 static bool calls_functions(struct simt *u)
 {
     for (LLVMValueRef fn = LLVMGetFirstFunction(u->in); fn; fn = LLVMGetNextFunction(fn))
         if (fn != u->kernel && !LLVMIsDeclaration(fn))
             return true;
     return false;
-}
-
-/* Is the block's memory never both read and written between two barriers?  Then it is the same whichever lane is first. */
-static bool shares_across_barriers(struct simt *u)
-{
-    struct simt_fn f = { .u = u, .form = SIMT_FORM_FIXED, .src = u->kernel };
-    bool ok = !calls_functions(u) && simt_cfg_order(&f), both = false;
-    int *since = AW_NEW_ARRAY(&u->arena, int, (size_t)f.n_blocks + 1);
-    for (bool changed = ok && since; changed && !both;) {
-        changed = false;
-        for (int b = 0; b < f.n_blocks; b++) {
-            int out = walk_shared(u, f.blocks[b].bb, since[b], &both);
-            for (int j = 0; j < f.blocks[b].n_succ; j++) {
-                int *to = &since[f.blocks[b].succ[j]];
-                changed |= (out & ~*to) != 0;
-                *to |= out;
-            }
-        }
-    }
-    simt_cfg_fini(&f);
-    return ok && since && !both;
 }
 
 /* ---- What a number of lanes means for the kernel */
@@ -323,7 +285,7 @@ bool simt_vector_width_choose(struct simt *u, enum simt_form form)
     if (!simt_step(u, PTX_PASS_NARROW) || asked == SIMT_LANES || simt_instructions(u->kernel) > MAX_KERNEL || !lanes_apart(u))
         return true;
     bool shared = shares(u);
-    if (shared && (form != SIMT_FORM_FIXED || u->options->plain || !shares_across_barriers(u)))
+    if (shared && (form != SIMT_FORM_FIXED || u->options->plain || calls_functions(u) || !simt_shared_in_parts(u, form)))
         return true;
     if (!look_ahead(u, form, SIMT_LANES, &whole) || !rows_choose(u, form, &whole, &lanes))
         return false;
