@@ -21,6 +21,7 @@
 #include <anywarp/hostabi.h>
 
 #define SIMT_LANES 32 /* of a warp, and the most a vector has: struct simt says how many */
+#define SIMT_SPACE_GENERIC 0
 #define SIMT_SPACE_GLOBAL 1
 #define SIMT_SPACE_SHARED 3
 #define SIMT_SPACE_CONST 4

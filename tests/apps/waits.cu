@@ -893,6 +893,64 @@ __global__ void tasks(int *cells, int *out)
     out[thread()] = *(volatile int *)done == TASKS;
 }
 
+/* ---- Blocks that wait, a barrier in each round, for the one behind them */
+
+static __device__ bool is_last()
+{
+    return blockIdx.x == gridDim.x - 1;
+}
+
+static __device__ void go_on(int *cells, int *out)
+{
+    out[thread()] = is_last() || *(volatile int *)(cells + blockIdx.x + 1);
+    __syncthreads();
+    if (threadIdx.x == 0)
+        *(volatile int *)(cells + blockIdx.x) = 1;
+}
+
+/* Thread 0 looks, and tells the others by shared memory. */
+__global__ void told(int *cells, int *out)
+{
+    __shared__ int seen;
+    for (bool go = is_last(); !go; go = seen) {
+        __syncthreads();
+        if (threadIdx.x == 0)
+            seen = *(volatile int *)(cells + blockIdx.x + 1);
+        __syncthreads();
+    }
+    go_on(cells, out);
+}
+
+/* One thread of the second warp does, and says so when it is time only. */
+__global__ void told_when(int *cells, int *out)
+{
+    __shared__ bool seen[2];
+    seen[threadIdx.x & 1] = is_last();
+    __syncthreads();
+    while (!seen[1]) {
+        __syncthreads();
+        if (threadIdx.x == 37 && atomicAdd(cells + blockIdx.x + 1, 0))
+            seen[threadIdx.x & 1] = true;
+        __syncthreads();
+    }
+    go_on(cells, out);
+}
+
+/* By a load that is neither volatile nor atomic, and a fence. */
+__global__ void told_fence(int *cells, int *out)
+{
+    __shared__ int seen;
+    for (bool go = is_last(); !go; go = seen) {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            __threadfence();
+            seen = __ldcg(cells + blockIdx.x + 1);
+        }
+        __syncthreads();
+    }
+    go_on(cells, out);
+}
+
 struct pattern {
     const char *name;
     void (*kernel)(int *, int *);
@@ -912,7 +970,8 @@ static const pattern patterns[] = {
     P(warps_mbarrier, 2, 64),
     P(warps_named, 2, 64), P(producer_ends, 1, 160), P(after_ended, 2, 192), P(other_warp, 2, 128), P(other_warp_votes, 2, 128),
     P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64),
-    P(tasks, 2, 64), ROWS(block_lock, 20, 128), ROWS(lane_waits, 2, 64),
+    P(tasks, 2, 64), P(told, 20, 128), P(told_when, 20, 128), P(told_fence, 20, 128), 
+    ROWS(block_lock, 20, 128), ROWS(lane_waits, 2, 64),
 #undef P
 #undef ROWS
 };
