@@ -951,6 +951,20 @@ __global__ void told_fence(int *cells, int *out)
     go_on(cells, out);
 }
 
+/* All look, and each warp has looked at something else before, other times than the others. */
+__global__ void all_look(int *cells, int *out)
+{
+    volatile int *tries = out + thread();
+    for (int i = 0; i < (int)threadIdx.x / 32 && *tries == i; i++)
+        *tries = i + 1;
+    bool go;
+    do {
+        go = is_last() || *(volatile int *)(cells + blockIdx.x + 1);
+        __syncwarp();
+    } while (!__syncthreads_and(go));
+    go_on(cells, out);
+}
+
 struct pattern {
     const char *name;
     void (*kernel)(int *, int *);
@@ -970,7 +984,7 @@ static const pattern patterns[] = {
     P(warps_mbarrier, 2, 64),
     P(warps_named, 2, 64), P(producer_ends, 1, 160), P(after_ended, 2, 192), P(other_warp, 2, 128), P(other_warp_votes, 2, 128),
     P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64),
-    P(tasks, 2, 64), P(told, 20, 128), P(told_when, 20, 128), P(told_fence, 20, 128), 
+    P(tasks, 2, 64), P(told, 20, 128), P(told_when, 20, 128), P(told_fence, 20, 128), P(all_look, 20, 256),
     ROWS(block_lock, 20, 128), ROWS(lane_waits, 2, 64),
 #undef P
 #undef ROWS

@@ -540,6 +540,9 @@ void aw_host_turn(struct aw_host_block *block)
         resume(run, self, next, false);
 }
 
+/* By each warp before its block is left, though other things happened in between: a loop that polls may have a barrier. */
+enum { YIELDS_MOST = 8 };
+
 static void service_yield(struct aw_host_block *block)
 {
     struct aw_host_run *run = run_of(block);
@@ -550,7 +553,8 @@ static void service_yield(struct aw_host_block *block)
         ring_dissolve(run);
     ready_push(run, self);
     run->streak++;
-    if (run->n_warps && (warp_unstarted(run) || run->streak < run->n_ready)) {
+    run->yields++;
+    if (run->n_warps && run->yields < YIELDS_MOST * run->n_warps && (warp_unstarted(run) || run->streak < run->n_ready)) {
         struct aw_host_context *next = pick_next(run);
         if (next && next != self) {
             resume(run, self, next, false);
@@ -559,7 +563,7 @@ static void service_yield(struct aw_host_block *block)
         if (next)
             ready_push(run, self);
     }
-    run->streak = 0;
+    run->streak = run->yields = 0;
     leave(run, self, AW_HOST_RUN_YIELD, false);
 }
 
@@ -717,7 +721,7 @@ struct aw_host_run *aw_host_run_start(struct aw_host_worker *w, struct aw_host_o
     run->next_warp = 0;
     run->live = launch->warps;
     run->n_warps = run->code.warps ? launch->warps : 0;
-    run->streak = 0;
+    run->streak = run->yields = 0;
     run->block.launch = launch;
     run->block.worker = w->index;
     run->block.warp = 0;

@@ -283,7 +283,7 @@ struct aw_host_run {
     uint32_t n_ready;
     uint32_t next_warp, n_warps;       /* the first not yet started; all of the block, 0 where they are not run on contexts */
     uint32_t live;                     /* warps not yet returned */
-    uint32_t streak;                   /* yields with nothing else in between */
+    uint32_t streak, yields;           /* yields with nothing else in between, and in all since the block was last left */
     struct aw_host_worker *worker;
     struct aw_host_op *op;
     struct aw_host_code code;

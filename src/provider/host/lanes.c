@@ -564,7 +564,7 @@ void aw_host_lanes_warp(struct aw_host_block *block, uint32_t warp, aw_host_lane
         aw_host_context_prepare(&l->context, lane_main);
     }
     w->live = w->ready = n == LANES ? UINT32_MAX : (1u << n) - 1;
-    w->blocked = w->polling = w->fruitless = 0;
+    w->blocked = w->polling = w->fruitless = w->rounds = 0;
     while (w->live) {
         while (w->ready)
             lane_run(w, w->ready & -w->ready);
