@@ -52,6 +52,7 @@ struct simt_options {
     bool masked_stores;     /* of 32- and 64-bit elements take not much longer than plain ones */
     uint32_t permute_bytes; /* of registers whose elements of 4 bytes one instruction brings into any order: 32 (AVX2), 64
                              * (AVX-512), or 0 */
+    uint32_t permute_narrow[2]; /* the same of elements of 1 and of 2 bytes, by two instructions where it is 16 */
     /* Elements `at` of one or two such registers: vectors of i32 all, `at` below the number of elements.  Only asked where
      * permute_bytes is not 0. */
     LLVMValueRef (*permute)(LLVMBuilderRef b, LLVMValueRef *registers, int n, LLVMValueRef at);

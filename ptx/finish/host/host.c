@@ -597,6 +597,8 @@ static void simt_options_init(struct host *h)
         .ask_rows = h->machine.ask_rows,
         .masked_stores = h->machine.avx512 || (h->machine.avx2 && !h->machine.slow_masked_stores),
         .permute_bytes = h->machine.avx512 ? 64 : h->machine.avx2 ? 32 : 0,
+        .permute_narrow = { h->machine.byte_permutes ? 64 : h->machine.byte_shuffles ? 16 : 0,
+                            h->machine.avx512 ? 64 : h->machine.byte_shuffles ? 16 : 0 },
         .permute = ptx_host_permute,
         .versions = !h->machine.avx512,
         .operation = h->machine.avx512 ? ptx_host_avx512 : NULL,

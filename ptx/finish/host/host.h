@@ -115,6 +115,7 @@ struct ptx_host_machine {
     char *features;    /* LLVM's form; owned, LLVMDisposeMessage */
     bool avx2, avx512; /* avx512: F, BW, DQ and VL */
     bool bmi2;         /* operations on bits of general registers */
+    bool byte_shuffles, byte_permutes; /* bytes of a register of 16 (SSSE3) or of 64 (AVX-512 VBMI) come into any order */
     bool gathers;      /* of 32- and 64-bit elements are quicker by the machine's instructions */
     bool slow_masked_stores; /* AVX2's take many times as long as a plain one */
     bool ask_rows;           /* it does not follow rows of a picture by itself: simt_options */

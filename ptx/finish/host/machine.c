@@ -98,6 +98,8 @@ static void finish(struct ptx_host_machine *m, const char *given, int level, boo
     m->avx2 = has_feature(given, "avx2", level >= 3);
     m->avx512 = has_feature(given, "avx512f", level >= 4) && has_feature(given, "avx512bw", level >= 4) &&
                 has_feature(given, "avx512dq", level >= 4) && has_feature(given, "avx512vl", level >= 4);
+    m->byte_shuffles = has_feature(given, "ssse3", level >= 2);
+    m->byte_permutes = m->avx512 && has_feature(given, "avx512vbmi", false);
     m->bmi2 = has_feature(given, "bmi2", level >= 3);
     m->gathers = m->avx512 || (m->avx2 && has_feature(given, "fast-gather", false));
     m->slow_masked_stores = !m->avx512 && has_feature(given, SLOW_MASKED_STORES, slow_masked_stores);

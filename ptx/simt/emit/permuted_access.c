@@ -1,9 +1,8 @@
 /* Patterns: lanes that are no row of neighbours, but whose distances from each other are known, as the butterflies of a Fourier
  * transform, every second or third element, or elements in reverse.  They are whole registers of memory and permutations.
  *
- * Accesses near each other from one address are taken together: what one of them leaves out another may need, and stores need all
- * of a register.  Only where every lane runs; rows of structures are interleaved_access.c's, and anything else is left to
- * memory.c. */
+ * Accesses near each other from one address are taken together: what one of them leaves out another may need.  Rows of structures
+ * are interleaved_access.c's, and anything else is left to memory.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -13,6 +12,7 @@ enum {
     MAX_SPAN = 4096, /* bytes, a page: what lies between two elements that are accessed can then be read, too */
     MAX_PLACES = MAX_SPAN / 4,
     MAX_SOURCES = MAX_SPAN / 16,
+    SMALL_REGISTER = 16, /* bytes of a register in which SSSE3 moves bytes to any place */
     LEAST = 4,       /* elements of the shortest vector that is stored */
 };
 
@@ -38,6 +38,26 @@ static int place(const struct cover *c, const struct simt_permuted *p, int k, in
     return (int)((p->at[k] + (p->off ? p->off[lane] : 0)) / (int64_t)p->size) + c->first;
 }
 
+/* ---- What the machine permutes */
+
+/* Bytes of a register whose elements of `size` bytes it brings into any order. */
+static unsigned register_bytes(const struct simt *u, unsigned size)
+{
+    return size < 4 ? u->options->permute_narrow[size - 1] : u->options->small_masks ? 64 : 32;
+}
+
+static bool size_fits(const struct simt *u, unsigned size)
+{
+    return size == 4 || size == 8 || (size && size <= 2 && register_bytes(u, size));
+}
+
+/* Elements of a register, at most as many as there are lanes. */
+static int register_width(const struct simt *u, unsigned size)
+{
+    int n = (int)(register_bytes(u, size) / size);
+    return n < u->lanes ? n : u->lanes;
+}
+
 /* ---- Which accesses */
 
 static const int64_t *distances(struct simt_fn *f, LLVMValueRef ptr)
@@ -58,7 +78,7 @@ static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_per
     *ret = (struct simt_permuted){
         .size = size, .align = size, .elem = simt_type(f->u, type), .off = distances(f, simt_access_address(inst))
     };
-    if (f->mask || !ret->off || !simt_access_plain(inst, store) || (size != 4 && size != 8) ||
+    if (f->mask || !ret->off || !simt_access_plain(inst, store) || !size_fits(f->u, size) ||
         (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind))
         return false;
     int left = NEAR;
@@ -84,7 +104,7 @@ static bool arrange(struct simt_fn *f, const struct simt_permuted *p, struct cov
             int64_t at = p->at[k] + p->off[i];
             lo = (!k && !i) || at < lo ? at : lo;
             hi = (!k && !i) || at > hi ? at : hi;
-            if (at % (int64_t)p->size || hi - lo > MAX_SPAN - (int64_t)p->size)
+            if (at % (int64_t)p->size || hi - lo > MAX_SPAN - (int64_t)p->size || (hi - lo) / p->size >= MAX_PLACES)
                 return false;
         }
     *c = (struct cover){ .span = (int)((hi - lo) / p->size) + 1, .first = -(int)(lo / (int64_t)p->size) };
@@ -98,19 +118,13 @@ static bool arrange(struct simt_fn *f, const struct simt_permuted *p, struct cov
 
 /* ---- Registers from registers */
 
-/* Elements of a register, at most as many as there are lanes. */
-static int register_width(const struct simt *u, unsigned size)
+/* Of two registers by any indices: one instruction, or one for each and another that puts them together. */
+static int permutation_cost(const struct simt *u, unsigned size)
 {
-    int n = (u->options->small_masks ? 64 : 32) / (int)size;
-    return n < u->lanes ? n : u->lanes;
+    return size < 4 ? (register_bytes(u, size) > SMALL_REGISTER ? 1 : 3) : u->options->small_masks ? 1 : 2;
 }
 
-static int permutation_cost(const struct simt *u)
-{
-    return u->options->small_masks ? 1 : 2; /* of two registers by any indices: AVX2 permutes and blends */
-}
-
-static int picks_cost(const struct simt *u, const struct pick *p, int n)
+static int picks_cost(const struct simt *u, unsigned size, const struct pick *p, int n)
 {
     int sources = 0;
     bool moved = false;
@@ -121,7 +135,7 @@ static int picks_cost(const struct simt *u, const struct pick *p, int n)
         sources += !seen;
         moved |= p[i].from >= 0 && p[i].at != i;
     }
-    return sources > 1 ? (sources - 1) * permutation_cost(u) : moved;
+    return sources > 1 ? (sources - 1) * permutation_cost(u, size) : moved;
 }
 
 /* From vectors of `n` elements each. */
@@ -197,7 +211,7 @@ static bool load_pays(struct simt_fn *f, const struct simt_permuted *p, const st
         others += different + (different <= n ? f->u->lanes / n : 0);
         for (int first = 0; first < f->u->lanes; first += n) {
             load_picks(p, c, k, first, n, pick);
-            cost += picks_cost(f->u, pick, n);
+            cost += picks_cost(f->u, p->size, pick, n);
         }
     }
     return cost < others;
@@ -300,7 +314,7 @@ static bool store_pays(struct simt_fn *f, const struct simt_permuted *p, const s
     struct pick pick[SIMT_LANES];
     for (int i = 0; i < c->n; i++) {
         store_picks(c, i, n, f->u->lanes / n, pick);
-        cost += 1 + picks_cost(f->u, pick, n);
+        cost += 1 + picks_cost(f->u, p->size, pick, n);
     }
     return cost < p->n * f->u->lanes;
 }
