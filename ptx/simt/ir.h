@@ -183,6 +183,7 @@ struct simt_permuted {
     LLVMValueRef inst[SIMT_PERMUTED];  /* in the order of the block */
     int64_t at[SIMT_PERMUTED];         /* distance of each from the first one, in bytes */
     const int64_t *off;               /* of the lanes */
+    bool check;                       /* only where an index has not wrapped */
 };
 
 /* A load from memory that is the same for all lanes plus a few bytes of each lane's own; see lookup_table.c. */

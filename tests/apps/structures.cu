@@ -118,8 +118,8 @@ static void shape()
     Dev<unsigned char> flag(1024);
     for (int end = 0; end < 2; end++) {
         Edge in(end), out(end);
-        one<T, S, R>(rng, in, out, flag, end, 0, 1024, 256);
-        one<T, S, R>(rng, in, out, flag, end, 0, 999, 256);
+        one<T, S, R>(rng, in, out, flag, end, 0, 1024, 64);
+        one<T, S, R>(rng, in, out, flag, end, 0, 999, 64);
         one<T, S, R>(rng, in, out, flag, end, 37, 64 + 3, 64);
         one<T, S, R>(rng, in, out, flag, end, 5, 6, 64);
     }

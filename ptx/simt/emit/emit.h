@@ -82,6 +82,11 @@ LLVMValueRef simt_window(struct simt_fn *f, LLVMValueRef at);     /* `at` bytes 
 /* What the lanes read as `type` at a load's address and `by` bytes; and writes x to a store's. */
 LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by);
 void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
+/* The same in small code, for what is rare: of the load `inst` at another one's address and `by` bytes, of the store `inst`. */
+LLVMValueRef simt_gather_some(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef other, int64_t by);
+void simt_scatter_some(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
+/* May the `bytes` from `first` on be read, between whose first and last one there is nothing but what lanes ask for?  An i1. */
+LLVMValueRef simt_may_read_all(struct simt_fn *f, LLVMValueRef first, int64_t bytes);
 /* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
 /* A masked load, store, gather or scatter (llvm_version.h); `align` in bytes. */

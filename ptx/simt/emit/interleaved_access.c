@@ -130,7 +130,7 @@ bool simt_interleaved_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     struct simt_interleaved *p = &f->storing;
-    if (!p->n && !simt_interleaved_find(f, inst, p)) {
+    if (f->spreading.n || (!p->n && !simt_interleaved_find(f, inst, p))) { /* one of those is of their last one's store */
         p->n = 0;
         return false;
     }

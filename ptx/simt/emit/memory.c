@@ -246,6 +246,21 @@ void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x)
     scatter(f, &a, simt_addresses(f, a.ptr), x);
 }
 
+LLVMValueRef simt_gather_some(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef other, int64_t by)
+{
+    struct access a = access_of(f, inst, simt_access_address(other), LLVMTypeOf(inst));
+    LLVMValueRef ptrs = simt_addresses(f, a.ptr), at = simt_c64(f->u, by);
+    a.rare = !fast_lanes(f, &a);
+    return gather(f, &a, by ? LLVMBuildGEP2(f->u->b, f->u->i8, ptrs, &at, 1, "") : ptrs);
+}
+
+void simt_scatter_some(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x)
+{
+    struct access a = access_of(f, inst, simt_access_address(inst), LLVMTypeOf(LLVMGetOperand(inst, 0)));
+    a.rare = !fast_lanes(f, &a);
+    scatter(f, &a, simt_addresses(f, a.ptr), x);
+}
+
 /* ---- Affine */
 
 /* Length of the runs of neighbouring elements, a power of two: all lanes when contiguous, 0 when under 4. */
@@ -413,78 +428,10 @@ static LLVMValueRef few_loads(struct simt_fn *f, const struct access *a, LLVMVal
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(vt), simt_const_i32v(u, at, u->lanes), "");
 }
 
-/* ---- Every so many elements: rows of memory, each a register, of which each lane takes its own.  With AVX-512 a permutation of
- * two registers is one instruction, and a gather takes as long as one load for each lane. */
-
-enum { ROW_BYTES = 64, MAX_STRIDE = 4 };
-
-/* Elements from each lane to the next, 2 to MAX_STRIDE; 0: not so, or not worth rows. */
-static int row_stride(struct simt_fn *f, const struct access *a, const int64_t *off)
-{
-    struct simt *u = f->u;
-    if (!u->options->fast_gather || a->size < 4 || !packs(a->elem) || a->ordered || u->lanes * (int)a->size % ROW_BYTES)
-        return 0;
-    int64_t s = off[1] / (int64_t)a->size;
-    for (int i = 0; i < u->lanes; i++)
-        if (off[i] != off[0] + i * s * (int64_t)a->size)
-            return 0;
-    return s >= 2 && s <= MAX_STRIDE ? (int)s : 0;
-}
-
-/* A register's worth of lanes from `first` on, all of which run: between two of them there is nothing but the pages they are in.
- * The last row ends with the last lane's element, as what follows may be no memory. */
-static LLVMValueRef load_from_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int first,
-                                   int stride)
-{
-    struct simt *u = f->u;
-    int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
-    LLVMTypeRef vt = LLVMVectorType(a->elem, (unsigned)n);
-    LLVMValueRef r = LLVMGetPoison(vt);
-    for (int row = 0; row < stride; row++) {
-        int back = row == stride - 1 ? stride - 1 : 0;
-        LLVMValueRef p = simt_advance(u, base, off[first] + (int64_t)(row * n - back) * (int64_t)a->size);
-        LLVMValueRef x = LLVMBuildLoad2(u->b, vt, p, "");
-        LLVMSetAlignment(x, a->align);
-        for (int i = 0; i < n; i++)
-            at[i] = i * stride / n == row ? n + i * stride % n + back : i;
-        r = LLVMBuildShuffleVector(u->b, r, x, simt_const_i32v(u, at, n), "");
-    }
-    return r;
-}
-
-static LLVMValueRef load_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride)
-{
-    LLVMValueRef part[SIMT_LANES];
-    int n = ROW_BYTES / (int)a->size, parts = f->u->lanes / n;
-    for (int i = 0; i < parts; i++)
-        part[i] = load_from_rows(f, a, base, off, i * n, stride);
-    return simt_join(f->u, part, parts, n);
-}
-
-static void store_rows(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int stride,
-                       LLVMValueRef x)
-{
-    struct simt *u = f->u;
-    int n = ROW_BYTES / (int)a->size, at[SIMT_LANES];
-    LLVMValueRef on[SIMT_LANES];
-    for (int row = 0; row < u->lanes / n * stride; row++) {
-        for (int i = 0; i < n; i++) {
-            int element = row * n + i;
-            on[i] = LLVMConstInt(u->i1, element % stride == 0, 0);
-            at[i] = element / stride; /* of others, whatever is there */
-        }
-        LLVMValueRef v = LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(LLVMTypeOf(x)), simt_const_i32v(u, at, n), "");
-        masked_store(f, a, simt_advance(u, base, off[0] + (int64_t)(row * n) * (int64_t)a->size),
-                     LLVMConstVector(on, (unsigned)n), v);
-    }
-}
-
 /* Has no good masked form: on most machines narrow elements, on old ones any, elements apart from each other where gathers are
  * slow.  Such an access is unmasked when all lanes run, else lane by lane. */
-static bool needs_all(struct simt_fn *f, const struct access *a, int width, const int64_t *off)
+static bool needs_all(struct simt_fn *f, const struct access *a, int width)
 {
-    if (!width && f->mask && row_stride(f, a, off))
-        return true;
     bool fast = width ? (a->size >= 4 ? f->u->options->masks : f->u->options->small_masks)
                       : a->size >= 4 && f->u->options->fast_gather;
     return f->mask && !a->ordered && !fast;
@@ -511,20 +458,14 @@ static void spread_store(struct simt_fn *f, const struct access *a, LLVMValueRef
 static LLVMValueRef full_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width)
 {
     LLVMValueRef few = width ? NULL : few_loads(f, a, base, off);
-    int stride = width || few ? 0 : row_stride(f, a, off);
-    if (stride)
-        return load_rows(f, a, base, off, stride);
     return width ? run_load(f, a, base, off, width, NULL) : few ? few : spread_load(f, a, base, off);
 }
 
 static void full_store(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off, int width,
                        LLVMValueRef x)
 {
-    int stride = width ? 0 : row_stride(f, a, off);
     if (width)
         run_store(f, a, base, off, width, NULL, x);
-    else if (stride)
-        store_rows(f, a, base, off, stride, x);
     else
         spread_store(f, a, base, off, x);
 }
@@ -552,24 +493,26 @@ static void store_some(struct simt_fn *f, const struct access *a, LLVMValueRef b
         scatter_loop(f, a, ptrs, x);
 }
 
-/* May lanes that are off be read as well?  If all are on, or if all addresses lie in one page: some lane that is on reads that
- * page. */
-static LLVMValueRef may_read_all(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+/* If all lanes are on, or if all that lies between is in one page: some lane that is on reads that page. */
+LLVMValueRef simt_may_read_all(struct simt_fn *f, LLVMValueRef first, int64_t bytes)
 {
     enum { PAGE = 4096 };
     struct simt *u = f->u;
+    LLVMValueRef all = simt_all_on(u, f->mask);
+    if (bytes > PAGE)
+        return all;
+    LLVMValueRef at = LLVMBuildAnd(u->b, LLVMBuildPtrToInt(u->b, first, u->i64, ""), simt_c64(u, PAGE - 1), "");
+    return LLVMBuildOr(u->b, all, LLVMBuildICmp(u->b, LLVMIntULE, at, simt_c64(u, PAGE - bytes), ""), "");
+}
+
+static LLVMValueRef may_read_all(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
+{
     int64_t lo = 0, hi = 0;
-    for (int i = 0; i < u->lanes; i++) {
+    for (int i = 0; i < f->u->lanes; i++) {
         lo = off[i] < lo ? off[i] : lo;
         hi = off[i] > hi ? off[i] : hi;
     }
-    LLVMValueRef all = simt_all_on(u, f->mask);
-    if (hi - lo > PAGE - (int64_t)a->size)
-        return all;
-    LLVMValueRef at = LLVMBuildAnd(u->b, LLVMBuildPtrToInt(u->b, simt_advance(u, base, lo), u->i64, ""), simt_c64(u, PAGE - 1),
-                                   "");
-    LLVMValueRef one = LLVMBuildICmp(u->b, LLVMIntULE, at, simt_c64(u, PAGE - (hi - lo) - (int64_t)a->size), "");
-    return LLVMBuildOr(u->b, all, one, "");
+    return simt_may_read_all(f, simt_advance(f->u, base, lo), hi - lo + (int64_t)a->size);
 }
 
 static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMValueRef base, const int64_t *off)
@@ -580,7 +523,7 @@ static LLVMValueRef affine_load(struct simt_fn *f, const struct access *a, LLVMV
         return gather(f, a, lane_ptrs(f, base, off));
     if (!f->mask)
         return full_load(f, a, base, off, width);
-    if (!needs_all(f, a, width, off))
+    if (!needs_all(f, a, width))
         return width ? run_load(f, a, base, off, width, f->mask) : gather(f, a, lane_ptrs(f, base, off));
     LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
                       done = simt_new_block(f, "load.done");
@@ -605,7 +548,7 @@ static void affine_store(struct simt_fn *f, const struct access *a, LLVMValueRef
         scatter(f, a, lane_ptrs(f, base, off), x);
     } else if (!f->mask) {
         full_store(f, a, base, off, width, x);
-    } else if (!needs_all(f, a, width, off)) {
+    } else if (!needs_all(f, a, width)) {
         if (width)
             run_store(f, a, base, off, width, f->mask, x);
         else

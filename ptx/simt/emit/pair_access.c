@@ -102,6 +102,8 @@ bool simt_pair_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     int64_t by;
+    if (f->spreading.n)
+        return false; /* permuted_access.c has begun with it */
     if (!f->waiting) {
         LLVMValueRef other = neighbour(f, inst, &by), low = by > 0 ? inst : other;
         if (!other || LLVMGetAlignment(low) < 2 * WORD)

@@ -1,8 +1,9 @@
 /* Patterns: lanes that are no row of neighbours, but whose distances from each other are known, as the butterflies of a Fourier
  * transform, every second or third element, or elements in reverse.  They are whole registers of memory and permutations.
  *
- * Accesses near each other from one address are taken together: what one of them leaves out another may need.  Rows of structures
- * are interleaved_access.c's, and anything else is left to memory.c. */
+ * Accesses near each other from one address are taken together: what one of them leaves out another may need.  Where lanes are
+ * off, and where a store leaves something out, each register has a mask of its own: no byte is touched that no lane asks for.
+ * Rows of structures are interleaved_access.c's, and anything else is left to memory.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -14,6 +15,7 @@ enum {
     MAX_SOURCES = MAX_SPAN / 16,
     SMALL_REGISTER = 16, /* bytes of a register in which SSSE3 moves bytes to any place */
     LEAST = 4,       /* elements of the shortest vector that is stored */
+    MASK = 2,        /* cost of a register's mask, in instructions */
 };
 
 /* An element of a register that is made: from which one, and where in it. */
@@ -26,6 +28,7 @@ struct cover {
     int span;                 /* places */
     int first;                /* place of lane 0's base in the first access */
     int writer[MAX_PLACES];   /* access * SIMT_LANES + lane that has the place, the last one; -1: none */
+    bool shared;              /* there is a place that several lanes have */
     int source[MAX_PLACES];   /* the register that holds the place, or -1 */
     int n, width;             /* registers, elements of the widest */
     struct {
@@ -58,44 +61,118 @@ static int register_width(const struct simt *u, unsigned size)
     return n < u->lanes ? n : u->lanes;
 }
 
-/* ---- Which accesses */
-
-static const int64_t *distances(struct simt_fn *f, LLVMValueRef ptr)
+/* Can it leave out elements of such a register, and at what is no memory? */
+static bool has_masks(const struct simt *u, unsigned size, bool store)
 {
-    const struct simt_val *val = simt_get(f, ptr);
-    return val && val->kind == SIMT_AFFINE && !val->check ? val->off : NULL;
+    return size < 4 ? u->options->small_masks : store ? u->options->masked_stores : u->options->masks;
 }
 
-/* `inst` and others near it, at most `most`; false: it has no pattern. */
-static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_permuted *ret)
+/* ---- Which accesses */
+
+/* Is the address of a plain access one that lies a constant from p's first one? */
+static bool in_pattern(struct simt_fn *f, const struct simt_permuted *p, LLVMValueRef x, int64_t *ret_at)
+{
+    int64_t first, at;
+    const struct simt_val *val = simt_get(f, simt_access_address(x));
+    if (!val || val->kind != SIMT_AFFINE || val->off != p->off || val->check != p->check ||
+        simt_access_root(f, simt_access_address(x), &at) != simt_access_root(f, simt_access_address(p->inst[0]), &first))
+        return false;
+    *ret_at = at - first;
+    return true;
+}
+
+static unsigned access_size(struct simt_fn *f, LLVMValueRef x)
+{
+    return (unsigned)LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(x));
+}
+
+/* Accesses of p's pattern, by one of which another may be moved. */
+struct passed {
+    int n;
+    struct {
+        int64_t at;
+        unsigned size;
+    } x[2 * SIMT_PERMUTED];
+};
+
+/* Does what lanes access `at` bytes from the first one touch nothing of those, whatever lanes these are of? */
+static bool apart(struct simt_fn *f, const struct simt_permuted *p, const struct passed *others, int64_t at, unsigned size)
+{
+    for (int k = 0; k < others->n; k++)
+        for (int i = 0; i < f->u->lanes; i++)
+            for (int j = 0; j < f->u->lanes; j++) {
+                int64_t x = p->off[i] + at, y = p->off[j] + others->x[k].at;
+                if (x < y + others->x[k].size && y < x + size)
+                    return false;
+            }
+    return true;
+}
+
+static bool pass(struct simt_fn *f, const struct simt_permuted *p, struct passed *others, LLVMValueRef x)
+{
+    int64_t at;
+    if (others->n == 2 * SIMT_PERMUTED || !in_pattern(f, p, x, &at))
+        return false;
+    others->x[others->n].at = at;
+    others->x[others->n++].size = access_size(f, x);
+    return true;
+}
+
+static bool begin(struct simt_fn *f, LLVMValueRef inst, struct simt_permuted *ret)
 {
     bool store = LLVMIsAStoreInst(inst);
     LLVMTypeRef type = simt_access_type(inst);
     LLVMTypeKind kind = LLVMGetTypeKind(type);
-    int64_t first, at;
-    LLVMValueRef root = simt_access_root(f, simt_access_address(inst), &first);
-    unsigned size = (unsigned)LLVMStoreSizeOfType(f->u->in_layout, type);
-    *ret = (struct simt_permuted){
-        .size = size, .align = size, .elem = simt_type(f->u, type), .off = distances(f, simt_access_address(inst))
-    };
-    if (f->mask || !ret->off || !simt_access_plain(inst, store) || !size_fits(f->u, size) ||
-        (kind != LLVMIntegerTypeKind && kind != LLVMFloatTypeKind && kind != LLVMDoubleTypeKind))
+    const struct simt_val *val = simt_get(f, simt_access_address(inst));
+    unsigned size = access_size(f, inst);
+    *ret = (struct simt_permuted){ .n = 1, .size = size, .align = LLVMGetAlignment(inst), .elem = simt_type(f->u, type),
+                                   .inst[0] = inst };
+    if (!val || val->kind != SIMT_AFFINE || !val->off || !simt_access_plain(inst, store) || !size_fits(f->u, size))
         return false;
+    ret->off = val->off;
+    ret->check = val->check;
+    return (!f->mask || !store || has_masks(f->u, size, true)) && (!val->check || !f->u->options->versions) &&
+           (kind == LLVMIntegerTypeKind || kind == LLVMFloatTypeKind || kind == LLVMDoubleTypeKind);
+}
+
+/* Loads come where the first one is, and stores where the last one is: loads may pass stores to other places, and the other way
+ * round, as in updates of one part of a structure after the other. */
+static bool find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_permuted *ret)
+{
+    bool store = LLVMIsAStoreInst(inst), passing = true;
+    struct passed others = { 0 };
+    if (!begin(f, inst, ret))
+        return false;
+    if (store)
+        pass(f, ret, &others, inst);
+    for (int k = 0; !store && k < f->spreading.n; k++) /* those before it are not there yet */
+        passing &= pass(f, ret, &others, f->spreading.inst[k]);
+    passing &= !ret->check;
     int left = NEAR;
-    for (LLVMValueRef x = inst; x && ret->n < most && left--; x = LLVMGetNextInstruction(x)) {
-        if (simt_access_plain(x, store) && simt_access_type(x) == type &&
-            simt_access_root(f, simt_access_address(x), &at) == root && distances(f, simt_access_address(x)) == ret->off) {
-            ret->at[ret->n] = at - first;
+    for (LLVMValueRef x = LLVMGetNextInstruction(inst); x && ret->n < most && --left; x = LLVMGetNextInstruction(x)) {
+        int64_t at;
+        bool same = simt_access_plain(x, store) && simt_access_type(x) == simt_access_type(inst) && in_pattern(f, ret, x, &at);
+        bool other = !same && simt_touches_memory(x);
+        if (same && (store || apart(f, ret, &others, at, ret->size))) {
+            ret->at[ret->n] = at;
             ret->inst[ret->n++] = x;
             ret->align = LLVMGetAlignment(x) < ret->align ? LLVMGetAlignment(x) : ret->align;
-        } else if (simt_touches_memory(x) && (store || !simt_access_plain(x, false))) {
-            break;
+            if (store && !pass(f, ret, &others, x))
+                break;
+        } else if (other && store) {
+            if (!passing || !simt_access_plain(x, false) || !in_pattern(f, ret, x, &at) ||
+                !apart(f, ret, &others, at, access_size(f, x)))
+                break;
+        } else if (other && !simt_access_plain(x, false)) {
+            if (!passing || !simt_access_plain(x, true) || !pass(f, ret, &others, x))
+                break;
         }
     }
     return true;
 }
 
-/* Gives each element its place; false: they lie too far apart, or not at multiples of their size. */
+/* Gives each element its place; false: they lie too far apart, or not at multiples of their size, or it is not one lane alone
+ * whose mask says whether a place is accessed. */
 static bool arrange(struct simt_fn *f, const struct simt_permuted *p, struct cover *c)
 {
     int64_t lo = 0, hi = 0;
@@ -111,9 +188,12 @@ static bool arrange(struct simt_fn *f, const struct simt_permuted *p, struct cov
     for (int i = 0; i < c->span; i++)
         c->writer[i] = c->source[i] = -1;
     for (int k = 0; k < p->n; k++)
-        for (int i = 0; i < f->u->lanes; i++)
-            c->writer[place(c, p, k, i)] = k * SIMT_LANES + i;
-    return true;
+        for (int i = 0; i < f->u->lanes; i++) {
+            int *writer = &c->writer[place(c, p, k, i)];
+            c->shared |= *writer >= 0 && *writer % SIMT_LANES != i;
+            *writer = k * SIMT_LANES + i;
+        }
+    return !f->mask || !c->shared;
 }
 
 /* ---- Registers from registers */
@@ -167,6 +247,24 @@ static LLVMValueRef picks_build(struct simt *u, const struct pick *p, int n, LLV
 static LLVMValueRef base_pointer(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
     return simt_advance(f->u, simt_address(f, simt_access_address(p->inst[0])), -c->first * (int64_t)p->size);
+}
+
+/* Which elements of the `n` from that place on are accessed; NULL: all of them. */
+static LLVMValueRef register_mask(struct simt_fn *f, const struct cover *c, int from, int n)
+{
+    struct simt *u = f->u;
+    LLVMValueRef on[SIMT_LANES];
+    int at[SIMT_LANES];
+    bool all = !f->mask;
+    for (int i = 0; i < n; i++) {
+        int writer = from + i < c->span ? c->writer[from + i] : -1;
+        at[i] = writer < 0 ? u->lanes : writer % SIMT_LANES;
+        on[i] = LLVMConstInt(u->i1, writer >= 0, 0);
+        all &= writer >= 0;
+    }
+    if (f->mask)
+        return LLVMBuildShuffleVector(u->b, f->mask, u->no_lanes, simt_const_i32v(u, at, n), "");
+    return all ? NULL : LLVMConstVector(on, (unsigned)n);
 }
 
 /* ---- Loads */
@@ -227,16 +325,22 @@ static LLVMValueRef widen(struct simt *u, LLVMValueRef x, int from, int to)
     return LLVMBuildShuffleVector(u->b, x, LLVMGetPoison(LLVMTypeOf(x)), simt_const_i32v(u, at, to), "");
 }
 
-static void loads_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
+static void loads_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c, LLVMValueRef base, bool masked,
+                        LLVMValueRef ret[SIMT_PERMUTED])
 {
     struct simt *u = f->u;
     int n = register_width(u, p->size);
-    LLVMValueRef source[MAX_SOURCES], part[SIMT_LANES], base = base_pointer(f, p, c);
+    LLVMValueRef source[MAX_SOURCES], part[SIMT_LANES];
     struct pick pick[SIMT_LANES];
     for (int i = 0; i < c->n; i++) {
         LLVMValueRef at = simt_advance(u, base, c->reg[i].place * (int64_t)p->size);
-        LLVMValueRef x = LLVMBuildLoad2(u->b, LLVMVectorType(p->elem, (unsigned)c->width), at, "");
-        LLVMSetAlignment(x, p->align);
+        LLVMTypeRef types[2] = { LLVMVectorType(p->elem, (unsigned)c->width), u->ptr };
+        LLVMValueRef mask = masked ? register_mask(f, c, c->reg[i].place, c->width) : NULL;
+        LLVMValueRef args[3] = { at, mask, LLVMGetPoison(types[0]) };
+        LLVMValueRef x = mask ? simt_masked(u, PTX_INTRINSIC_MASKED_LOAD, types, args, p->align)
+                              : LLVMBuildLoad2(u->b, types[0], at, "");
+        if (!mask)
+            LLVMSetAlignment(x, p->align);
         simt_mark_space(u, x, simt_access_address(p->inst[0]));
         source[i] = widen(u, x, c->width, n);
     }
@@ -245,8 +349,42 @@ static void loads_build(struct simt_fn *f, const struct simt_permuted *p, const 
             load_picks(p, c, k, first, n, pick);
             part[first / n] = picks_build(u, pick, n, source);
         }
-        simt_set_vector(f, p->inst[k], simt_join(u, part, u->lanes / n, n));
+        ret[k] = simt_join(u, part, u->lanes / n, n);
     }
+}
+
+/* Where all that lies between may be read: whole registers.  Else a mask for each, or each lane by itself. */
+static void loads_emit(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
+{
+    struct simt *u = f->u;
+    LLVMValueRef base = base_pointer(f, p, c), ok = simt_ok(f, simt_access_address(p->inst[0])), x[2][SIMT_PERMUTED];
+    LLVMBasicBlockRef from[2];
+    if (f->mask)
+        ok = simt_and(u, ok, simt_may_read_all(f, base, c->span * (int64_t)p->size));
+    if (!ok) {
+        loads_build(f, p, c, base, false, x[0]);
+    } else {
+        LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
+                          done = simt_new_block(f, "load.done");
+        LLVMBuildCondBr(u->b, ok, all, some);
+        LLVMPositionBuilderAtEnd(u->b, all);
+        loads_build(f, p, c, base, false, x[0]);
+        from[0] = LLVMGetInsertBlock(u->b);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, some);
+        f->epoch++;
+        if (!p->check && has_masks(u, p->size, false))
+            loads_build(f, p, c, base, true, x[1]);
+        else
+            for (int k = 0; k < p->n; k++)
+                x[1][k] = simt_gather_some(f, p->inst[k], p->inst[0], p->at[k]);
+        from[1] = LLVMGetInsertBlock(u->b);
+        LLVMBuildBr(u->b, done);
+        LLVMPositionBuilderAtEnd(u->b, done);
+        f->epoch++;
+    }
+    for (int k = 0; k < p->n; k++)
+        simt_set_vector(f, p->inst[k], ok ? simt_phi2(u, (LLVMValueRef[]){ x[0][k], x[1][k] }, from) : x[0][k]);
 }
 
 /* Neighbours in whole vectors are the better for a plain load. */
@@ -269,7 +407,7 @@ bool simt_permuted_load(struct simt_fn *f, LLVMValueRef inst)
             continue;
         cover_loads(&c, register_width(f->u, p.size));
         if (load_pays(f, &p, &c)) {
-            loads_build(f, &p, &c);
+            loads_emit(f, &p, &c);
             return true;
         }
     }
@@ -278,8 +416,22 @@ bool simt_permuted_load(struct simt_fn *f, LLVMValueRef inst)
 
 /* ---- Stores */
 
+/* Registers of which some elements are written. */
+static void cover_some(struct cover *c, int width)
+{
+    c->width = width;
+    c->n = 0;
+    for (int i = 0; i < c->span;) {
+        bool some = c->writer[i] >= 0;
+        c->reg[c->n].place = i;
+        c->reg[c->n].width = width;
+        c->n += some;
+        i += some ? width : 1;
+    }
+}
+
 /* Registers of which every element is written; false: something is left over. */
-static bool cover_stores(struct cover *c, int width)
+static bool cover_all(struct cover *c, int width)
 {
     c->width = width;
     for (int i = 0; i < c->span;) {
@@ -298,31 +450,41 @@ static bool cover_stores(struct cover *c, int width)
     return true;
 }
 
+static bool cover_stores(struct simt_fn *f, const struct simt_permuted *p, struct cover *c)
+{
+    int width = register_width(f->u, p->size);
+    if (!f->mask && cover_all(c, width))
+        return true;
+    cover_some(c, width);
+    return has_masks(f->u, p->size, true);
+}
+
 static void store_picks(const struct cover *c, int reg, int width, int registers, struct pick *ret)
 {
     for (int i = 0; i < width; i++) {
-        int writer = i < c->reg[reg].width ? c->writer[c->reg[reg].place + i] : -1, lane = writer % SIMT_LANES;
+        int at = c->reg[reg].place + i, lane;
+        int writer = i < c->reg[reg].width && at < c->span ? c->writer[at] : -1;
+        lane = writer % SIMT_LANES;
         ret[i] = writer < 0 ? (struct pick){ -1, 0 }
                             : (struct pick){ writer / SIMT_LANES * registers + lane / width, lane % width };
     }
 }
 
-/* Against taking out and storing each lane's. */
+/* Against taking out and storing each lane's, which takes twice the time where lanes may be off. */
 static bool store_pays(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
     int cost = 0, n = c->width;
     struct pick pick[SIMT_LANES];
     for (int i = 0; i < c->n; i++) {
         store_picks(c, i, n, f->u->lanes / n, pick);
-        cost += 1 + picks_cost(f->u, p->size, pick, n);
+        cost += 1 + (f->mask ? MASK : 0) + picks_cost(f->u, p->size, pick, n);
     }
-    return cost < p->n * f->u->lanes;
+    return cost < p->n * f->u->lanes * (f->mask ? 2 : 1);
 }
 
 static bool stores_find(struct simt_fn *f, LLVMValueRef inst, int most, struct simt_permuted *p, struct cover *c)
 {
-    return find(f, inst, most, p) && !in_row(f, p) && arrange(f, p, c) && cover_stores(c, register_width(f->u, p->size)) &&
-           store_pays(f, p, c);
+    return find(f, inst, most, p) && !in_row(f, p) && arrange(f, p, c) && cover_stores(f, p, c) && store_pays(f, p, c);
 }
 
 static void stores_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
@@ -339,10 +501,50 @@ static void stores_build(struct simt_fn *f, const struct simt_permuted *p, const
     for (int i = 0; i < c->n; i++) {
         store_picks(c, i, n, registers, pick);
         LLVMValueRef x = widen(u, picks_build(u, pick, n, source), n, c->reg[i].width);
-        LLVMValueRef store = LLVMBuildStore(u->b, x, simt_advance(u, base, c->reg[i].place * (int64_t)p->size));
-        LLVMSetAlignment(store, p->align);
+        LLVMValueRef at = simt_advance(u, base, c->reg[i].place * (int64_t)p->size);
+        LLVMValueRef mask = register_mask(f, c, c->reg[i].place, c->reg[i].width), args[3] = { x, at, mask };
+        LLVMTypeRef types[2] = { LLVMTypeOf(x), u->ptr };
+        LLVMValueRef store = mask ? simt_masked(u, PTX_INTRINSIC_MASKED_STORE, types, args, p->align)
+                                  : LLVMBuildStore(u->b, x, at);
+        if (!mask)
+            LLVMSetAlignment(store, p->align);
         simt_mark_space(u, store, simt_access_address(p->inst[0]));
     }
+}
+
+/* Are there more of them than had better be stored one after another, where masks are no registers? */
+static LLVMValueRef many_lanes(struct simt *u, LLVMValueRef mask)
+{
+    LLVMValueRef bits = simt_bits(u, mask), few = simt_c32(u, (int64_t)simt_threshold(u, PTX_THRESHOLD_STORE_FEW));
+    return LLVMBuildICmp(u->b, LLVMIntUGT, simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1), few, "");
+}
+
+static void stores_emit(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
+{
+    struct simt *u = f->u;
+    LLVMValueRef ok = simt_ok(f, simt_access_address(p->inst[0]));
+    if (f->mask && !u->options->small_masks)
+        ok = simt_and(u, ok, many_lanes(u, f->mask));
+    if (!ok) {
+        stores_build(f, p, c);
+        return;
+    }
+    LLVMBasicBlockRef rows = simt_new_block(f, "store.rows"), each = simt_new_block(f, "store.each"),
+                      done = simt_new_block(f, "store.done");
+    LLVMValueRef x[SIMT_PERMUTED];
+    for (int k = 0; k < p->n; k++)
+        x[k] = simt_vector(f, LLVMGetOperand(p->inst[k], 0));
+    LLVMBuildCondBr(u->b, ok, rows, each);
+    LLVMPositionBuilderAtEnd(u->b, rows);
+    stores_build(f, p, c);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, each);
+    f->epoch++;
+    for (int k = 0; k < p->n; k++)
+        simt_scatter_some(f, p->inst[k], x[k]);
+    LLVMBuildBr(u->b, done);
+    LLVMPositionBuilderAtEnd(u->b, done);
+    f->epoch++;
 }
 
 bool simt_permuted_store(struct simt_fn *f, LLVMValueRef inst)
@@ -360,8 +562,8 @@ bool simt_permuted_store(struct simt_fn *f, LLVMValueRef inst)
     }
     if (inst != p->inst[p->n - 1])
         return true; /* with the last one */
-    if (arrange(f, p, &c) && cover_stores(&c, register_width(f->u, p->size)))
-        stores_build(f, p, &c);
+    if (arrange(f, p, &c) && cover_stores(f, p, &c))
+        stores_emit(f, p, &c);
     p->n = 0;
     return true;
 }
