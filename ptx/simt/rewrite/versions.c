@@ -291,6 +291,15 @@ static bool goes_on(struct simt_fn *f, int b, int size)
     return (size == 1 && f->blocks[b].n_succ == 1) || simt_only_updates(f, f->blocks[b].idom, b);
 }
 
+/* Masked stores of bytes and halves take some times as long as plain ones. */
+static bool stores_narrow(struct simt_fn *f, int b)
+{
+    for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x; x = LLVMGetNextInstruction(x))
+        if (LLVMIsAStoreInst(x) && LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(x)) < 4)
+            return true;
+    return false;
+}
+
 /* Where masks are cheap a copy is, too, of rounds of the grid between barriers, and if a few scalar operations lead to it and
  * there is something in it: regions that are little more than an access have been slower; so have loops and branches, but between
  * barriers, where warps do not take turns. */
@@ -300,13 +309,15 @@ static bool is_bounds_check(struct version *v, const struct copied_region *r)
     LLVMBasicBlockRef then = f->blocks[r->then].bb;
     LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[r->head].bb);
     int size = 0;
+    bool narrow = false;
     for (int b = 0; b < f->n_blocks; b++) {
         int n = inside(r, b) ? checked_size(f->blocks[b].bb) : 0;
         if (inside(r, b) && (!n || (b != r->then && !v->meets && !goes_on(f, b, n))))
             return false;
+        narrow |= n && stores_narrow(f, b);
         size += n;
     }
-    return size >= (int)simt_threshold(v->u, PTX_THRESHOLD_CHECKED) &&
+    return (narrow || size >= (int)simt_threshold(v->u, PTX_THRESHOLD_CHECKED)) &&
            simt_all_scalar(&v->f, LLVMGetCondition(term), LLVMGetSuccessor(term, 1) == then);
 }
 
