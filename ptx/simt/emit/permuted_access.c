@@ -1,9 +1,10 @@
 /* Patterns: lanes that are no row of neighbours, but whose distances from each other are known, as the butterflies of a Fourier
  * transform, every second or third element, or elements in reverse.  They are whole registers of memory and permutations.
  *
- * Accesses near each other from one address are taken together: what one of them leaves out another may need.  Where lanes are
- * off, and where a store leaves something out, each register has a mask of its own: no byte is touched that no lane asks for.
- * Rows of structures are interleaved_access.c's, and anything else is left to memory.c. */
+ * With AVX2 alone, where permutations are dear, lanes' neighbouring words may be a load of four for each lane, and
+ * transpositions.  Accesses near each other from one address are taken together: what one of them leaves out another may need.
+ * Where lanes are off, and where a store leaves something out, each register has a mask of its own: no byte is touched that no
+ * lane asks for.  Rows of structures are interleaved_access.c's, and anything else is left to memory.c. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
@@ -14,6 +15,7 @@ enum {
     MAX_PLACES = MAX_SPAN / 4,
     MAX_SOURCES = MAX_SPAN / 16,
     SMALL_REGISTER = 16, /* bytes of a register in which SSSE3 moves bytes to any place */
+    QUAD = 4,        /* words that one load of a lane reads */
     LEAST = 4,       /* elements of the shortest vector that is stored */
     MASK = 2,        /* cost of a register's mask, in instructions */
 };
@@ -34,6 +36,8 @@ struct cover {
     struct {
         int place, width;
     } reg[MAX_SOURCES];
+    int quads;                    /* if not 0, each lane reads so many times four neighbouring elements instead, ... */
+    int64_t quad[SIMT_PERMUTED];  /* ... from there on, as an access is: rising */
 };
 
 static int place(const struct cover *c, const struct simt_permuted *p, int k, int lane)
@@ -294,8 +298,52 @@ static void load_picks(const struct simt_permuted *p, const struct cover *c, int
     }
 }
 
+/* With AVX2, where permutations of any two registers are three instructions. */
+static bool quads_fit(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
+{
+    const struct simt_options *o = f->u->options;
+    return o->masks && !o->small_masks && p->size == 4 && f->u->lanes % 8 == 0 && c->span >= QUAD;
+}
+
+static void find_quads(const struct simt_permuted *p, struct cover *c)
+{
+    int64_t bytes = QUAD * (int64_t)p->size;
+    for (bool more = true; more;) {
+        int64_t next = INT64_MAX;
+        for (int k = 0; k < p->n; k++)
+            if ((!c->quads || p->at[k] >= c->quad[c->quads - 1] + bytes) && p->at[k] < next)
+                next = p->at[k];
+        more = next < INT64_MAX;
+        if (more)
+            c->quad[c->quads++] = next;
+    }
+}
+
+/* Which of its elements an access is; -1: it is none of that quad. */
+static int in_quad(const struct simt_permuted *p, const struct cover *c, int quad, int k)
+{
+    int64_t by = p->at[k] - c->quad[quad], bytes = QUAD * (int64_t)p->size;
+    return by >= 0 && by < bytes ? (int)(by / (int64_t)p->size) : -1;
+}
+
+static int quads_cost(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
+{
+    int cost = c->quads * f->u->lanes;
+    for (int q = 0; q < c->quads; q++) {
+        bool pair[QUAD / 2] = { false };
+        for (int k = 0; k < p->n; k++) {
+            int at = in_quad(p, c, q, k);
+            cost += at >= 0 ? f->u->lanes / 8 : 0;
+            if (at >= 0 && !pair[at / 2])
+                cost += 2 * f->u->lanes / 8;
+            pair[at >= 0 ? at / 2 : 0] |= at >= 0;
+        }
+    }
+    return cost;
+}
+
 /* Against a load and an insertion for each lane, or for each address where there are few. */
-static bool load_pays(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
+static bool load_pays(struct simt_fn *f, const struct simt_permuted *p, struct cover *c)
 {
     int cost = c->n, others = 0, n = register_width(f->u, p->size);
     struct pick pick[SIMT_LANES];
@@ -312,7 +360,12 @@ static bool load_pays(struct simt_fn *f, const struct simt_permuted *p, const st
             cost += picks_cost(f->u, p->size, pick, n);
         }
     }
-    return cost < others;
+    if (quads_fit(f, p, c))
+        find_quads(p, c);
+    int by_lanes = quads_cost(f, p, c);
+    if (by_lanes >= cost)
+        c->quads = 0;
+    return (c->quads ? by_lanes : cost) < others;
 }
 
 static LLVMValueRef widen(struct simt *u, LLVMValueRef x, int from, int to)
@@ -353,6 +406,68 @@ static void loads_build(struct simt_fn *f, const struct simt_permuted *p, const 
     }
 }
 
+/* Two neighbouring elements of lanes a and b, and of those four further on, from registers in which a lane's four are a half.  Of
+ * lanes that began `shift` too soon they are so much further on. */
+static LLVMValueRef quad_pair(struct simt *u, LLVMValueRef a, LLVMValueRef b, const int *shift, int first)
+{
+    int at[8];
+    for (int i = 0; i < 8; i++) {
+        int lane = i % 2 + i / 4 * 4, element = first + i / 2 % 2 + shift[lane];
+        at[i] = i % 2 * 8 + i / 4 * 4 + (element < QUAD ? element : QUAD - 1);
+    }
+    return LLVMBuildShuffleVector(u->b, a, b, simt_const_i32v(u, at, 8), "");
+}
+
+/* Eight lanes' elements, transposed. */
+static void quad_lanes(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c, LLVMValueRef base, int quad,
+                       int first, LLVMValueRef ret[SIMT_PERMUTED])
+{
+    static const int both[8] = { 0, 1, 2, 3, 4, 5, 6, 7 }, even[8] = { 0, 1, 8, 9, 4, 5, 12, 13 },
+                     odd[8] = { 2, 3, 10, 11, 6, 7, 14, 15 };
+    struct simt *u = f->u;
+    LLVMValueRef half[8], row[QUAD], pair[QUAD / 2][2] = { { NULL } };
+    int shift[8];
+    for (int i = 0; i < 8; i++) {
+        int from = (int)((c->quad[quad] + p->off[first + i]) / (int64_t)p->size) + c->first;
+        shift[i] = from + QUAD > c->span ? from + QUAD - c->span : 0; /* nothing lies behind the last element */
+        half[i] = LLVMBuildLoad2(u->b, LLVMVectorType(p->elem, QUAD), simt_advance(u, base, (from - shift[i]) * (int64_t)p->size),
+                                 "");
+        LLVMSetAlignment(half[i], p->align);
+        simt_mark_space(u, half[i], simt_access_address(p->inst[0]));
+    }
+    for (int i = 0; i < QUAD; i++)
+        row[i] = LLVMBuildShuffleVector(u->b, half[i], half[i + 4], simt_const_i32v(u, both, 8), "");
+    for (int k = 0; k < p->n; k++) {
+        int at = in_quad(p, c, quad, k), q = at / 2;
+        if (at < 0)
+            continue;
+        for (int i = 0; i < 2 && !pair[q][1]; i++)
+            pair[q][i] = quad_pair(u, row[2 * i], row[2 * i + 1], shift + 2 * i, 2 * q);
+        ret[k] = LLVMBuildShuffleVector(u->b, pair[q][0], pair[q][1], simt_const_i32v(u, at % 2 ? odd : even, 8), "");
+    }
+}
+
+static void whole_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c, LLVMValueRef base,
+                        LLVMValueRef ret[SIMT_PERMUTED])
+{
+    loads_build(f, p, c, base, false, ret);
+}
+
+static void quads_build(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c, LLVMValueRef base,
+                        LLVMValueRef ret[SIMT_PERMUTED])
+{
+    LLVMValueRef part[SIMT_PERMUTED][SIMT_LANES / 8], eight[SIMT_PERMUTED] = { NULL };
+    int parts = f->u->lanes / 8;
+    for (int i = 0; i < parts; i++) {
+        for (int q = 0; q < c->quads; q++)
+            quad_lanes(f, p, c, base, q, 8 * i, eight);
+        for (int k = 0; k < p->n; k++)
+            part[k][i] = eight[k];
+    }
+    for (int k = 0; k < p->n; k++)
+        ret[k] = simt_join(f->u, part[k], parts, 8);
+}
+
 /* Where all that lies between may be read: whole registers.  Else a mask for each, or each lane by itself. */
 static void loads_emit(struct simt_fn *f, const struct simt_permuted *p, const struct cover *c)
 {
@@ -362,13 +477,13 @@ static void loads_emit(struct simt_fn *f, const struct simt_permuted *p, const s
     if (f->mask)
         ok = simt_and(u, ok, simt_may_read_all(f, base, c->span * (int64_t)p->size));
     if (!ok) {
-        loads_build(f, p, c, base, false, x[0]);
+        (c->quads ? quads_build : whole_build)(f, p, c, base, x[0]);
     } else {
         LLVMBasicBlockRef all = simt_new_block(f, "load.all"), some = simt_new_block(f, "load.some"),
                           done = simt_new_block(f, "load.done");
         LLVMBuildCondBr(u->b, ok, all, some);
         LLVMPositionBuilderAtEnd(u->b, all);
-        loads_build(f, p, c, base, false, x[0]);
+        (c->quads ? quads_build : whole_build)(f, p, c, base, x[0]);
         from[0] = LLVMGetInsertBlock(u->b);
         LLVMBuildBr(u->b, done);
         LLVMPositionBuilderAtEnd(u->b, some);
