@@ -638,7 +638,7 @@ static void stores_emit(struct simt_fn *f, const struct simt_permuted *p, const 
 {
     struct simt *u = f->u;
     LLVMValueRef ok = simt_ok(f, simt_access_address(p->inst[0]));
-    if (f->mask && !u->options->small_masks)
+    if (f->mask && !u->options->small_masks && !f->updates) /* of those there may be none */
         ok = simt_and(u, ok, many_lanes(u, f->mask));
     if (!ok) {
         stores_build(f, p, c);
