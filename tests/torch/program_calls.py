@@ -302,6 +302,8 @@ def reduction(m):
         rule = "sum"
         if m.yes(0.3) and name == "sum":
             words["dtype"] = m.some(torch.float32, torch.float64, torch.int64) if not dtype.is_floating_point else torch.float32
+    if name in ("var", "std"):
+        rule = "whole"  # of what is left over by a difference
     if name in ("amax", "amin", "any", "all", "count_nonzero", "argmax", "argmin", "aminmax"):
         rule = "same"
     if name == "count_nonzero":
@@ -318,7 +320,9 @@ def reduction(m):
 def complex_sum(m):
     shape, dtype = m.shape(1), m.r.choice(COMPLEX)
     d = m.dim(shape)
-    return Call(f"sum {dtype} {d}", lambda x: (x.sum(d), x.mean()), [m.tensor(shape, dtype)], "whole")
+    # The mean of no complex number is NaN + 0i on torch's CUDA device, which fills it in, and NaN + NaN i on its CPU.
+    mean = torch.sum if dtype.is_complex and 0 in shape else torch.mean
+    return Call(f"sum {dtype} {d}", lambda x: (x.sum(d), mean(x)), [m.tensor(shape, dtype)], "whole")
 
 
 @operator("reductions", 4)
@@ -327,8 +331,10 @@ def scan(m):
     d, dtype = m.dim(shape), m.number()
     name = m.some("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp")
     dtype = m.floats() if name == "logcumsumexp" else dtype
+    if name == "cumprod" and dtype in (torch.float16, torch.bfloat16):
+        dtype = torch.float32  # torch's kernel rounds each product to a half, so that many small steps go one way
     if name == "cumprod" and dtype.is_floating_point:
-        return Call(f"cumprod {dtype} {d}", lambda x: x.cumprod(d), [m.tensor(shape, dtype, 0.9, 1.1)], "whole")
+        return Call(f"cumprod {dtype} {d}", lambda x: x.cumprod(d), [m.tensor(shape, dtype, 0.9, 1.1)], "loose")
     rule = {"cumsum": "sum", "logcumsumexp": "loose"}.get(name, "same")
     return Call(f"{name} {dtype} {d}", lambda x: getattr(torch, name)(x, d), [m.tensor(shape, dtype)], rule)
 
