@@ -787,13 +787,30 @@ static bool check_structure(struct simt_fn *f)
     return true;
 }
 
+/* Of a value that begins as nothing and goes round a loop, as bits of a register that was never written, nobody has said what it
+ * is: it may be the same for all lanes, until what is added to it says otherwise.  False: there is none. */
+static bool begin_somewhere(struct simt_fn *f)
+{
+    for (int b = 0; b < f->n_blocks; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x && LLVMIsAPHINode(x); x = LLVMGetNextInstruction(x)) {
+            struct simt_val *v = simt_get(f, x);
+            if (v->kind == SIMT_TOP) {
+                set_affine(f, v, NULL, false, 0);
+                return true;
+            }
+        }
+    return false;
+}
+
 bool simt_shape_estimate(struct simt_fn *f)
 {
     init_tid(f);
     if (!init_vals(f))
         return false;
-    while (sweep(f) && !f->u->status)
-        ;
+    do {
+        while (sweep(f) && !f->u->status)
+            ;
+    } while (!f->u->status && begin_somewhere(f));
     return !f->u->status;
 }
 
