@@ -271,8 +271,7 @@ enum aw_status aw_ctx_destroy(struct aw_ctx *ctx)
 
 /* ---- Primary contexts. */
 
-/* The device's primary context, made at first need, active or not. */
-static struct aw_ctx *primary_get(struct aw_device *device)
+struct aw_ctx *aw_primary_get(struct aw_device *device)
 {
     struct aw_ctx *ctx = __atomic_load_n(&device->primary, __ATOMIC_ACQUIRE);
     if (ctx)
@@ -298,7 +297,7 @@ static void primary_activate(struct aw_ctx *ctx)
 
 enum aw_status aw_primary_retain(struct aw_device *device, struct aw_ctx **ret_ctx)
 {
-    struct aw_ctx *ctx = primary_get(device);
+    struct aw_ctx *ctx = aw_primary_get(device);
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
     pthread_mutex_lock(&ctx->lock);
@@ -323,7 +322,7 @@ static void primary_end(struct aw_ctx *ctx, bool reset_device)
 
 enum aw_status aw_primary_release(struct aw_device *device)
 {
-    struct aw_ctx *ctx = primary_get(device);
+    struct aw_ctx *ctx = aw_primary_get(device);
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
     pthread_mutex_lock(&ctx->lock);
@@ -336,7 +335,7 @@ enum aw_status aw_primary_release(struct aw_device *device)
 
 enum aw_status aw_primary_reset(struct aw_device *device)
 {
-    struct aw_ctx *ctx = primary_get(device);
+    struct aw_ctx *ctx = aw_primary_get(device);
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
     pthread_mutex_lock(&ctx->lock);
@@ -348,7 +347,7 @@ enum aw_status aw_primary_reset(struct aw_device *device)
 
 enum aw_status aw_primary_set_flags(struct aw_device *device, unsigned flags)
 {
-    struct aw_ctx *ctx = primary_get(device);
+    struct aw_ctx *ctx = aw_primary_get(device);
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
     pthread_mutex_lock(&ctx->lock);
@@ -366,7 +365,7 @@ void aw_primary_state(struct aw_device *device, unsigned *ret_flags, bool *ret_a
 
 enum aw_status aw_primary_use(struct aw_device *device)
 {
-    struct aw_ctx *ctx = primary_get(device);
+    struct aw_ctx *ctx = aw_primary_get(device);
     if (!ctx)
         return AW_ERR_OUT_OF_MEMORY;
     if (!__atomic_load_n(&ctx->runtime_held, __ATOMIC_ACQUIRE)) {

@@ -120,10 +120,13 @@ void aw_ctx_drop_set(enum aw_ctx_drop kind, void (*drop)(struct aw_ctx *ctx));
 
 /* ---- Created contexts.  `flags` as aw_primary_set_flags takes them. */
 enum aw_status aw_ctx_create(struct aw_device *device, unsigned flags, unsigned api_version, struct aw_ctx **ret_ctx);
-/* Frees everything in it; pops it when it is the caller's top.  AW_ERR_INVALID_CONTEXT for a primary context. */
+/* Frees everything in it but memory of pools, which is the primary context's then; pops it when it is the caller's top.
+ * AW_ERR_INVALID_CONTEXT for a primary context. */
 enum aw_status aw_ctx_destroy(struct aw_ctx *ctx);
 
 /* ---- Primary contexts. */
+/* The device's, made at first need, active or not; NULL: memory is out. */
+struct aw_ctx *aw_primary_get(struct aw_device *device);
 enum aw_status aw_primary_retain(struct aw_device *device, struct aw_ctx **ret_ctx);
 /* AW_ERR_INVALID_CONTEXT when it was not retained. The last release frees everything in it. */
 enum aw_status aw_primary_release(struct aw_device *device);

@@ -508,8 +508,24 @@ void aw_mem_vmm_remove(uintptr_t address)
 
 /* ---- The context's end. */
 
+/* Memory of pools is the device's and outlives a created context, but not a fault, after which the device is reset: the primary
+ * context has it then. */
+static void pools_hand_over(const struct aw_ctx *ctx)
+{
+    bool faulty = aw_ctx_fault(ctx) || aw_provider->device_fault(ctx->device->native);
+    struct aw_ctx *heir = ctx->primary || faulty ? NULL : aw_primary_get(ctx->device);
+    if (!heir)
+        return;
+    pthread_rwlock_wrlock(&table_lock);
+    for (size_t i = 0; i < table.n; i++)
+        if (table.at[i].mem->ctx == ctx && table.at[i].mem->pool)
+            table.at[i].mem->ctx = heir;
+    pthread_rwlock_unlock(&table_lock);
+}
+
 static void mem_drop(struct aw_ctx *ctx)
 {
+    pools_hand_over(ctx);
     for (;;) {
         struct aw_mem *mem = NULL;
         pthread_rwlock_wrlock(&table_lock);
@@ -521,6 +537,8 @@ static void mem_drop(struct aw_ctx *ctx)
         pthread_rwlock_unlock(&table_lock);
         if (!mem)
             return;
+        if (mem->pool)
+            aw_mem_owners.returned(mem);
         (void)mem_release(ctx, mem->base, mem->kind);
         free(mem);
     }

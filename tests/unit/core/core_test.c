@@ -652,6 +652,45 @@ Test(memory, stream_ordered, .init = start_context)
     eq(awcu_cuMemPoolDestroy(pool), CUDA_ERROR_INVALID_VALUE);
 }
 
+/* Memory of pools is the device's; what a context was given besides is not. */
+Test(memory, pool_memory_outlives_its_context, .init = start_context)
+{
+    CUcontext other;
+    CUdeviceptr pooled, own;
+    CUmemoryPool pool;
+    uint64_t used = 0;
+    unsigned char byte = 0;
+    ok(awcu_cuDeviceGetDefaultMemPool(&pool, 0));
+    ok(awcu_cuCtxCreate_v2(&other, 0, 0));
+    ok(awcu_cuMemAllocAsync(&pooled, 5000, NULL));
+    ok(awcu_cuMemAlloc_v2(&own, 5000));
+    ok(awcu_cuMemsetD8_v2(pooled, 7, 5000));
+    ok(awcu_cuCtxDestroy_v2(other));
+    eq(awcu_cuMemFree_v2(own), CUDA_ERROR_INVALID_VALUE);
+    ok(awcu_cuMemcpyDtoH_v2(&byte, pooled, 1));
+    eq(byte, 7);
+    ok(awcu_cuMemFreeAsync(pooled, NULL));
+    ok(awcu_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    eq(used, 0);
+}
+
+/* A primary context's reset frees it, and the pool knows. */
+Test(memory, reset_takes_what_pools_gave, .init = start)
+{
+    CUcontext primary;
+    CUdeviceptr pooled;
+    CUmemoryPool pool;
+    uint64_t used = 0;
+    ok(awcu_cuInit(0));
+    ok(awcu_cuDeviceGetDefaultMemPool(&pool, 0));
+    ok(awcu_cuDevicePrimaryCtxRetain(&primary, 0));
+    ok(awcu_cuCtxSetCurrent(primary));
+    ok(awcu_cuMemAllocAsync(&pooled, 5000, NULL));
+    ok(awcu_cuDevicePrimaryCtxReset_v2(0));
+    ok(awcu_cuMemPoolGetAttribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used));
+    eq(used, 0);
+}
+
 static CUmemAccess_flags access_of(CUmemoryPool pool, int device)
 {
     CUmemAccess_flags flags = (CUmemAccess_flags)99;
