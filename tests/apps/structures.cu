@@ -5,19 +5,24 @@
 #include "check.h"
 #include <vector>
 
+template <typename T, int S, int R>
+static __device__ __forceinline__ void part(const T *in, T *out, int i)
+{
+    T x[R];
+    for (int k = 0; k < R; k++)
+        x[k] = in[(long long)S * i + k];
+    for (int k = 0; k < R; k++)
+        out[(long long)S * i + k] = (T)(x[(k + 1) % R] + x[k] + 1);
+}
+
 // Lane i has the structure `from + S * i`, of which it reads and writes R elements one after the other, from the first on; those
 // of lane i lie `gap` elements further on.  Structures from `n` on are not there, nor those below `low`.
 template <typename T, int S, int R>
 __global__ void parts(const T *in, T *out, int low, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= low && i < n) {
-        T x[R];
-        for (int k = 0; k < R; k++)
-            x[k] = in[(long long)S * i + k];
-        for (int k = 0; k < R; k++)
-            out[(long long)S * i + k] = (T)(x[(k + 1) % R] + x[k] + 1);
-    }
+    if (i >= low && i < n)
+        part<T, S, R>(in, out, i);
 }
 
 // The same where the data says so.
@@ -25,13 +30,8 @@ template <typename T, int S, int R>
 __global__ void chosen(const T *in, T *out, const unsigned char *flag, int low, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= low && i < n && flag[i]) {
-        T x[R];
-        for (int k = 0; k < R; k++)
-            x[k] = in[(long long)S * i + k];
-        for (int k = 0; k < R; k++)
-            out[(long long)S * i + k] = (T)(x[(k + 1) % R] + x[k] + 1);
-    }
+    if (i >= low && i < n && flag[i])
+        part<T, S, R>(in, out, i);
 }
 
 // In place, each element before the next one is read.
