@@ -2,6 +2,7 @@
 #include "lower/branch_halves.h"
 
 #include "lower/copy.h"
+#include "lower/graph.h"
 
 typedef LLVMValueRef V;
 typedef LLVMBasicBlockRef BB;
@@ -16,29 +17,17 @@ struct branch_halves {
 
 /* ---- Guards */
 
-/* The one block that leads there; NULL: there are others, or none. */
-static BB only_before(BB bb)
-{
-    V first = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb)) ? LLVMGetUser(LLVMGetFirstUse(LLVMBasicBlockAsValue(bb))) : NULL;
-    if (!first)
-        return NULL;
-    for (LLVMUseRef use = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb)); use; use = LLVMGetNextUse(use))
-        if (LLVMGetUser(use) != first)
-            return NULL;
-    return LLVMIsABranchInst(first) ? LLVMGetInstructionParent(first) : NULL;
-}
-
 int ptx_way_guards(BB bb, struct ptx_way_guard *ret)
 {
     int n = 0;
     for (BB entry = LLVMGetEntryBasicBlock(LLVMGetBasicBlockParent(bb)), before; bb != entry; bb = before) {
-        before = only_before(bb);
+        before = ptx_only_way_to(bb);
         V last = before ? LLVMGetBasicBlockTerminator(before) : NULL;
-        if (!last)
+        if (!last || !LLVMIsABranchInst(last))
             return -1;
         if (!LLVMIsConditional(last))
             continue;
-        if (n == PTX_MAX_GUARDS || LLVMGetSuccessor(last, 0) == LLVMGetSuccessor(last, 1))
+        if (n == PTX_MAX_GUARDS)
             return -1;
         ret[n++] = (struct ptx_way_guard){ LLVMGetCondition(last), LLVMGetSuccessor(last, 0) == bb, before };
     }
@@ -97,14 +86,7 @@ static bool is_index_arithmetic(V x)
     LLVMTypeKind kind = LLVMGetTypeKind(LLVMTypeOf(x));
     if (kind != LLVMIntegerTypeKind && kind != LLVMPointerTypeKind)
         return false;
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
-    case LLVMTrunc: case LLVMZExt: case LLVMSExt: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMGetElementPtr:
-    case LLVMICmp: case LLVMSelect: case LLVMFreeze:
-        return true;
-    default:
-        return is_argument(x) || is_pure_call(x);
-    }
+    return ptx_arithmetic(x) || LLVMIsAFreezeInst(x) || is_argument(x) || is_pure_call(x);
 }
 
 static bool can_precede(const struct branch_halves *h, V x, int depth)

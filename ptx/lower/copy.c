@@ -142,3 +142,15 @@ void ptx_phis_rename(LLVMBuilderRef b, LLVMBasicBlockRef bb, LLVMBasicBlockRef f
 {
     ptx_phis_rebuild(b, bb, edges_rename, &(struct renaming){ from, to });
 }
+
+bool ptx_arithmetic(LLVMValueRef x)
+{
+    switch (LLVMGetInstructionOpcode(x)) {
+    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
+    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr:
+    case LLVMPtrToInt: case LLVMGetElementPtr: case LLVMAddrSpaceCast:
+        return true;
+    default:
+        return false;
+    }
+}

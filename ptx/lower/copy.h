@@ -35,6 +35,10 @@ typedef bool ptx_is_there(const void *data, LLVMValueRef x);
 /* Computes `x` and what it is made of once more, as far as neither is there or noted. */
 LLVMValueRef ptx_copy_computation(struct ptx_copy *c, LLVMValueRef x, ptx_is_there *is_there, const void *data);
 
+/* Is it arithmetic of its operands alone, no division: what any thread may do at any time, and as often as one likes?  An
+ * instruction. */
+bool ptx_arithmetic(LLVMValueRef x);
+
 /* Puts an instruction that stands nowhere where the builder stands.  It keeps its line, which LLVM's own function replaces by
  * that of where the builder stands; one that has none takes that. */
 void ptx_insert(LLVMBuilderRef b, LLVMValueRef x);

@@ -266,3 +266,17 @@ bool ptx_dominates(const struct ptx_dominators *d, int a, int b)
 {
     return d->in[a] <= d->in[b] && d->in[b] <= d->out[a];
 }
+
+LLVMBasicBlockRef ptx_only_way_to(LLVMBasicBlockRef block)
+{
+    LLVMBasicBlockRef found = NULL;
+    for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(block)); u; u = LLVMGetNextUse(u)) {
+        LLVMValueRef user = LLVMGetUser(u);
+        if (!LLVMIsATerminatorInst(user))
+            continue;
+        if (found)
+            return NULL;
+        found = LLVMGetInstructionParent(user);
+    }
+    return found;
+}

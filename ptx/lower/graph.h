@@ -16,6 +16,9 @@
 bool ptx_blocks_order(LLVMBasicBlockRef entry, struct aw_arena *arena, struct aw_ptrmap *ret_index,
                       LLVMBasicBlockRef **ret_blocks, int *ret_n);
 
+/* The only block that leads to another, by one way; NULL: there are several, or none. */
+LLVMBasicBlockRef ptx_only_way_to(LLVMBasicBlockRef block);
+
 /* Where edges of a node lead to, or where they come from. */
 struct ptx_edges {
     const int *at;

@@ -236,6 +236,12 @@ bool simt_is_shared_ptr(LLVMTypeRef type)
     return simt_space(type) == SIMT_SPACE_SHARED;
 }
 
+bool simt_maybe_shared(LLVMValueRef pointer)
+{
+    unsigned space = simt_space(LLVMTypeOf(pointer));
+    return space == SIMT_SPACE_SHARED || space == SIMT_SPACE_GENERIC;
+}
+
 unsigned simt_width(LLVMTypeRef type)
 {
     switch (LLVMGetTypeKind(type)) {
@@ -292,18 +298,6 @@ LLVMValueRef simt_opposite(LLVMValueRef cond)
     bool is = LLVMIsAInstruction(cond) && LLVMGetInstructionOpcode(cond) == LLVMXor &&
               simt_int_const(LLVMGetOperand(cond, 1), &k) && k;
     return is ? LLVMGetOperand(cond, 0) : NULL;
-}
-
-bool simt_arithmetic(LLVMValueRef x)
-{
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
-    case LLVMICmp: case LLVMSelect: case LLVMSExt: case LLVMZExt: case LLVMTrunc: case LLVMIntToPtr:
-    case LLVMPtrToInt: case LLVMGetElementPtr: case LLVMAddrSpaceCast:
-        return true;
-    default:
-        return false;
-    }
 }
 
 /* ---- Calls */

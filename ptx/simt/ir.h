@@ -265,13 +265,13 @@ bool simt_is_barrier(struct simt *u, LLVMValueRef inst);
 bool simt_is_lanewise(enum ptx_simt id);
 bool simt_int_const(LLVMValueRef v, int64_t *ret);
 LLVMValueRef simt_opposite(LLVMValueRef cond); /* of what it is the opposite; NULL: of nothing else */
-bool simt_arithmetic(LLVMValueRef x); /* what any lane may do at any time, and as often as one likes; no division */
 /* Where a variable lies in the shared window; false: it is none of it. */
 bool simt_shared_place(const struct simt *u, LLVMValueRef variable, int64_t *ret);
 /* addresses in the shared window, too: variables' places are known */
 bool simt_known_const(struct simt_fn *f, LLVMValueRef v, int64_t *ret);
 unsigned simt_space(LLVMTypeRef type);                          /* address space of a pointer type, else 0 */
 bool simt_is_shared_ptr(LLVMTypeRef type);
+bool simt_maybe_shared(LLVMValueRef pointer); /* a shared address, or a generic one */
 unsigned simt_width(LLVMTypeRef type);                          /* bits, where offsets are taken modulo 2^bits */
 LLVMTypeRef simt_type(struct simt *u, LLVMTypeRef type);        /* its form in the out module */
 LLVMTypeRef simt_vec_type(struct simt *u, LLVMTypeRef out_type); /* as many elements as a vector has lanes */

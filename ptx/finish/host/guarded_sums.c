@@ -13,6 +13,8 @@
  * k.  That no sum wraps is known where i is a thread's index within its block. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
+
+#include "lower/graph.h"
 #include "lower/match.h"
 
 #include "base/vec.h"
@@ -148,7 +150,7 @@ static bool find(V v, struct guarded_sum *s)
 static bool is_under(B bb, V v, V n)
 {
     bool way;
-    for (B from; (from = ptx_host_only_way_to(bb)); bb = from) {
+    for (B from; (from = ptx_only_way_to(bb)); bb = from) {
         V c = condition_of(from, bb, &way);
         if (c && is_less(c, way, v, &n))
             return true;

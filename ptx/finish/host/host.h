@@ -67,10 +67,6 @@ bool ptx_host_writes(LLVMValueRef instruction);
 /* Is a mask plainly all ones? */
 bool ptx_host_all_on(LLVMValueRef mask);
 
-/* ---- host/same_guards.c */
-/* The only block that leads to another; NULL: there are several, or none. */
-LLVMBasicBlockRef ptx_host_only_way_to(LLVMBasicBlockRef block);
-
 /* ---- host/local.c */
 /* Moves the variables that are marked SIMT_LOCAL from the stack to the warp's local memory; *ret_bytes is how many bytes they are
  * in all functions.  After everything else; false: out of memory. */

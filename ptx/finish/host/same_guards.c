@@ -10,6 +10,8 @@
  * (steps.c of ptx/sass) that stands directly before the second guard comes between them once more. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "finish/host/host.h"
+
+#include "lower/graph.h"
 #include "lower/copy.h"
 
 enum {
@@ -27,20 +29,6 @@ struct guard {
     unsigned way; /* which successor of `before` is guarded */
 };
 
-B ptx_host_only_way_to(B bb)
-{
-    B found = NULL;
-    for (LLVMUseRef u = LLVMGetFirstUse(LLVMBasicBlockAsValue(bb)); u; u = LLVMGetNextUse(u)) {
-        V user = LLVMGetUser(u);
-        if (!LLVMIsATerminatorInst(user))
-            continue;
-        if (found)
-            return NULL;
-        found = LLVMGetInstructionParent(user);
-    }
-    return found;
-}
-
 static bool branches(B bb)
 {
     V t = LLVMGetBasicBlockTerminator(bb);
@@ -50,7 +38,7 @@ static bool branches(B bb)
 /* The guard that a block is under. */
 static bool find_guard(B guarded, struct guard *g)
 {
-    B before = ptx_host_only_way_to(guarded);
+    B before = ptx_only_way_to(guarded);
     if (!before || !branches(before))
         return false;
     V t = LLVMGetBasicBlockTerminator(before);

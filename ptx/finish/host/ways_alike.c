@@ -14,7 +14,7 @@
 
 typedef LLVMValueRef V;
 
-enum { MOST_WAYS = 8, MOST_OPERATIONS = 8 };
+enum { MOST_WAYS = 8, MOST_OPERATIONS = 8, MOST_OPERANDS = 2 };
 
 /* One value of each way. */
 struct join_ways {
@@ -22,17 +22,11 @@ struct join_ways {
     unsigned n;
 };
 
+/* Of one operand or two. */
 static bool is_index_arithmetic(V x)
 {
-    if (!LLVMIsAInstruction(x) || LLVMGetTypeKind(LLVMTypeOf(x)) == LLVMVectorTypeKind)
-        return false;
-    switch (LLVMGetInstructionOpcode(x)) {
-    case LLVMAdd: case LLVMSub: case LLVMMul: case LLVMShl: case LLVMLShr: case LLVMAShr: case LLVMAnd: case LLVMOr: case LLVMXor:
-    case LLVMTrunc: case LLVMZExt: case LLVMSExt: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMGetElementPtr:
-        return true;
-    default:
-        return false;
-    }
+    return LLVMIsAInstruction(x) && LLVMGetTypeKind(LLVMTypeOf(x)) != LLVMVectorTypeKind && ptx_arithmetic(x) &&
+           !LLVMIsAICmpInst(x) && LLVMGetNumOperands(x) <= MOST_OPERANDS;
 }
 
 static bool is_same(const struct join_ways *w)
@@ -101,14 +95,14 @@ static V build(struct ptx_copy *c, const struct join_ways *w)
 {
     if (is_same(w))
         return w->x[0];
-    V to[2] = { 0 }, r;
+    V to[MOST_OPERANDS] = { 0 }, r;
     unsigned n = (unsigned)LLVMGetNumOperands(w->x[0]);
-    for (unsigned i = 0; i < n && i < 2; i++) {
+    for (unsigned i = 0; i < n; i++) {
         struct join_ways of = operands(w, i);
         to[i] = build(c, &of);
     }
     r = ptx_copy_as_is(c, w->x[0]);
-    for (unsigned i = 0; i < n && i < 2; i++)
+    for (unsigned i = 0; i < n; i++)
         LLVMSetOperand(r, i, to[i]);
     for (unsigned i = 1; i < w->n; i++)
         promise_less(r, w->x[i]);

@@ -4,6 +4,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
 
+#include "lower/copy.h"
+
 bool simt_leads_to(const struct simt_block *from, int to)
 {
     for (int j = 0; j < from->n_succ; j++)
@@ -119,7 +121,7 @@ bool simt_known_before(const struct simt_fn *f, int b, LLVMValueRef x, int *left
 {
     if (simt_there_before(f, b, x))
         return true;
-    if (--*left < 0 || !simt_arithmetic(x))
+    if (--*left < 0 || !ptx_arithmetic(x))
         return false;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         if (!simt_known_before(f, b, LLVMGetOperand(x, i), left))

@@ -15,6 +15,7 @@ enum {
     MAX_ACCESSES = 64 * WORDS,
     DEPTH = 16,        /* operations from an index to an address */
     PART = 8,          /* lanes, the fewest that a part has */
+    MOST_SHIFT = 20,   /* of an index, to bytes */
 };
 
 #define MOST ((int64_t)1 << 30)
@@ -46,14 +47,14 @@ struct shared_order {
 
 /* ---- Ranges */
 
-static bool range_of(const struct shared_order *s, LLVMValueRef v, int depth, struct byte_range *ret);
+static bool range_of(struct shared_order *s, LLVMValueRef v, int depth, struct byte_range *ret);
 
 static bool in_bounds(struct byte_range *r)
 {
     return r->low >= -MOST && r->high <= MOST;
 }
 
-static bool range_of_two(const struct shared_order *s, LLVMValueRef v, LLVMOpcode op, int depth, struct byte_range *ret)
+static bool range_of_two(struct shared_order *s, LLVMValueRef v, LLVMOpcode op, int depth, struct byte_range *ret)
 {
     struct byte_range a, b;
     LLVMValueRef y = LLVMGetOperand(v, 1);
@@ -73,14 +74,10 @@ static bool range_of_two(const struct shared_order *s, LLVMValueRef v, LLVMOpcod
             return false;
         *ret = (struct byte_range){ a.low + b.low, a.high + b.high };
         break;
-    case LLVMShl:
-        if (!constant || c < 0 || c > 20 || a.low < 0)
+    case LLVMShl: case LLVMMul:
+        if (!constant || c < 0 || a.low < 0 || c > (op == LLVMShl ? MOST_SHIFT : 1 << MOST_SHIFT))
             return false;
-        *ret = (struct byte_range){ a.low << c, a.high << c };
-        break;
-    case LLVMMul:
-        if (!constant || c < 0 || c > 1 << 20 || a.low < 0)
-            return false;
+        c = op == LLVMShl ? INT64_C(1) << c : c;
         *ret = (struct byte_range){ a.low * c, a.high * c };
         break;
     case LLVMLShr:
@@ -103,24 +100,24 @@ static bool range_of_index(const struct shared_order *s, LLVMValueRef call, stru
     return true;
 }
 
-static bool range_of_gep(const struct shared_order *s, LLVMValueRef v, int depth, struct byte_range *ret)
+static bool range_of_gep(struct shared_order *s, LLVMValueRef v, int depth, struct byte_range *ret)
 {
     struct byte_range base, index;
     if (LLVMGetNumOperands(v) != 2 || !range_of(s, LLVMGetOperand(v, 0), depth, &base) ||
         !range_of(s, LLVMGetOperand(v, 1), depth, &index))
         return false;
     int64_t size = (int64_t)LLVMABISizeOfType(s->u->in_layout, LLVMGetGEPSourceElementType(v));
-    if (size > 1 << 20)
+    if (size > 1 << MOST_SHIFT)
         return false;
     *ret = (struct byte_range){ base.low + size * index.low, base.high + size * index.high };
     return in_bounds(ret);
 }
 
 /* Of an integer or an address in the shared window, whose arithmetic does not wrap within these bounds. */
-static bool range_of(const struct shared_order *s, LLVMValueRef v, int depth, struct byte_range *ret)
+static bool range_of(struct shared_order *s, LLVMValueRef v, int depth, struct byte_range *ret)
 {
     int64_t c;
-    if (simt_known_const((struct simt_fn *)&s->f, v, &c) || simt_int_const(v, &c)) {
+    if (simt_known_const(&s->f, v, &c)) {
         *ret = (struct byte_range){ c, c };
         return in_bounds(ret);
     }
@@ -147,9 +144,7 @@ static bool range_of(const struct shared_order *s, LLVMValueRef v, int depth, st
 
 static bool is_shared(LLVMValueRef x)
 {
-    LLVMValueRef p = LLVMIsALoadInst(x) || LLVMIsAStoreInst(x) ? simt_access_address(x) : NULL;
-    unsigned space = p ? simt_space(LLVMTypeOf(p)) : SIMT_SPACE_CONST;
-    return space == SIMT_SPACE_SHARED || space == 0;
+    return (LLVMIsALoadInst(x) || LLVMIsAStoreInst(x)) && simt_maybe_shared(simt_access_address(x));
 }
 
 static void access_look(struct shared_order *s, LLVMValueRef x, struct tile_access *ret)

@@ -44,16 +44,6 @@ static bool only_asks(LLVMValueRef x)
            (LLVMIsAConstant(by) && LLVMIsNull(by));
 }
 
-static unsigned space_of(LLVMValueRef pointer)
-{
-    return LLVMGetPointerAddressSpace(LLVMTypeOf(pointer));
-}
-
-static bool maybe_shared(LLVMValueRef pointer)
-{
-    return space_of(pointer) == SIMT_SPACE_SHARED || space_of(pointer) == SIMT_SPACE_GENERIC;
-}
-
 static bool fences(struct simt_fn *f, int loop)
 {
     for (int b = f->loops[loop].first; b >= 0; b = f->blocks[b].next_in_loop)
@@ -66,10 +56,10 @@ static bool fences(struct simt_fn *f, int loop)
 /* Does one thread see so for its block what others do?  By a plain load of one place, where there are fences. */
 static bool watches_outside(struct simt_fn *f, int loop, LLVMValueRef x)
 {
-    if (LLVMIsALoadInst(x) && space_of(LLVMGetOperand(x, 0)) == SIMT_SPACE_GLOBAL && invariant(f, loop, LLVMGetOperand(x, 0)) &&
-        fences(f, loop))
+    if (LLVMIsALoadInst(x) && simt_space(LLVMTypeOf(LLVMGetOperand(x, 0))) == SIMT_SPACE_GLOBAL &&
+        invariant(f, loop, LLVMGetOperand(x, 0)) && fences(f, loop))
         return true;
-    return watches(f, loop, x) && space_of(LLVMGetOperand(x, 0)) != SIMT_SPACE_SHARED && only_asks(x);
+    return watches(f, loop, x) && simt_space(LLVMTypeOf(LLVMGetOperand(x, 0))) != SIMT_SPACE_SHARED && only_asks(x);
 }
 
 /* Where a store or an atomic may write shared memory; NULL: nowhere. */
@@ -77,12 +67,12 @@ static LLVMValueRef shared_written(LLVMValueRef x)
 {
     LLVMValueRef p = LLVMIsAStoreInst(x) ? LLVMGetOperand(x, 1)
                      : LLVMIsAAtomicRMWInst(x) || LLVMIsAAtomicCmpXchgInst(x) ? LLVMGetOperand(x, 0) : NULL;
-    return p && maybe_shared(p) ? p : NULL;
+    return p && simt_maybe_shared(p) ? p : NULL;
 }
 
 static bool reads_shared(LLVMValueRef x)
 {
-    return LLVMIsALoadInst(x) && maybe_shared(LLVMGetOperand(x, 0));
+    return LLVMIsALoadInst(x) && simt_maybe_shared(LLVMGetOperand(x, 0));
 }
 
 /* What a loop's end depends on, each once. */

@@ -108,7 +108,7 @@ static bool same_for_grid(struct simt *u, LLVMValueRef x, int depth)
     if (id != PTX_SIMT_NONE)
         return id >= PTX_SIMT_NTID_X && id <= PTX_SIMT_NCTAID_Z && !(id >= PTX_SIMT_CTAID_X && id <= PTX_SIMT_CTAID_Z);
     bool argument = LLVMIsALoadInst(x) && simt_space(LLVMTypeOf(LLVMGetOperand(x, 0))) == SIMT_SPACE_CONST;
-    if (depth == 0 || !LLVMIsAInstruction(x) || !(argument || simt_arithmetic(x) || LLVMIsAGetElementPtrInst(x)))
+    if (depth == 0 || !LLVMIsAInstruction(x) || !(argument || ptx_arithmetic(x) || LLVMIsAGetElementPtrInst(x)))
         return false;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++)
         if (!same_for_grid(u, LLVMGetOperand(x, i), depth - 1))
@@ -216,7 +216,7 @@ static LLVMValueRef only_store(LLVMBasicBlockRef bb)
     LLVMValueRef store = NULL;
     int n = 0;
     for (LLVMValueRef x = LLVMGetFirstInstruction(bb); x && !LLVMIsATerminatorInst(x); x = LLVMGetNextInstruction(x)) {
-        if (n++ == MAX_THEN || (!simt_arithmetic(x) && (store || !simt_access_plain(x, true))))
+        if (n++ == MAX_THEN || (!ptx_arithmetic(x) && (store || !simt_access_plain(x, true))))
             return NULL;
         store = LLVMIsAStoreInst(x) ? x : store;
     }

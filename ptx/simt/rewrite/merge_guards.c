@@ -12,6 +12,8 @@
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
 
+#include "lower/copy.h"
+
 enum {
     MOST = 16,        /* guards of one run */
     MAX_COPY = 200,   /* instructions of one copy */
@@ -142,7 +144,7 @@ static void drop_unused(LLVMBasicBlockRef copy)
 {
     for (LLVMValueRef x = LLVMGetLastInstruction(copy), before; x; x = before) {
         before = LLVMGetPreviousInstruction(x);
-        if (!LLVMGetFirstUse(x) && simt_arithmetic(x))
+        if (!LLVMGetFirstUse(x) && ptx_arithmetic(x))
             LLVMInstructionEraseFromParent(x);
     }
 }

@@ -7,6 +7,8 @@
 #include "simt/rewrite/rewrite.h"
 #include "simt/rewrite/versions.h"
 
+#include "lower/copy.h"
+
 /* ---- Addresses whose lanes are at known distances unless an index wraps: asked for once, before the region */
 
 static bool reads_argument(struct simt_fn *f, LLVMValueRef load)
@@ -34,7 +36,7 @@ bool simt_copy_hoists(struct version *v, const struct copied_region *r, LLVMValu
     if (--*left < 0)
         return false;
     if (!(LLVMIsALoadInst(x) ? reads_argument(r->f, x) :
-          LLVMIsACallInst(x) ? call_hoists(r->f->u, x) : simt_arithmetic(x)))
+          LLVMIsACallInst(x) ? call_hoists(r->f->u, x) : ptx_arithmetic(x)))
         return false;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(x); i++) /* of a call, the last one is what it calls: from outside */
         if (!simt_copy_hoists(v, r, LLVMGetOperand(x, i), left))

@@ -385,7 +385,7 @@ static bool same_but_operands(LLVMValueRef x, LLVMValueRef y)
     case LLVMUIToFP: case LLVMFPToSI: case LLVMFPToUI: case LLVMBitCast:
         return true;
     default:
-        return simt_arithmetic(x);
+        return ptx_arithmetic(x);
     }
 }
 
@@ -426,7 +426,7 @@ static bool only_reads(const struct reroll *r, int b)
 static bool enters_plainly(const struct reroll *r)
 {
     for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[r->enter].bb); x; x = LLVMGetNextInstruction(x))
-        if (!simt_arithmetic(x) && !LLVMIsATerminatorInst(x))
+        if (!ptx_arithmetic(x) && !LLVMIsATerminatorInst(x))
             return false;
     return only_reads(r, r->main_enter);
 }
@@ -801,7 +801,7 @@ static void sink(struct reroll *r, LLVMBasicBlockRef head)
     LLVMValueRef jump = LLVMGetBasicBlockTerminator(r->f.blocks[r->before].bb);
     for (LLVMValueRef x = LLVMGetPreviousInstruction(jump), next; x; x = next) {
         next = LLVMGetPreviousInstruction(x);
-        if ((!simt_arithmetic(x) && !is_smax(x)) || !for_loops_only(r, head, x))
+        if ((!ptx_arithmetic(x) && !is_smax(x)) || !for_loops_only(r, head, x))
             continue;
         ptx_move_before(r->u->b, x, LLVMGetFirstInstruction(head));
     }

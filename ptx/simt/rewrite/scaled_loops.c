@@ -15,6 +15,8 @@
 #include "simt/analysis/analysis.h"
 #include "simt/rewrite/rewrite.h"
 
+#include "lower/copy.h"
+
 enum {
     MAX_LOOPS = 4,     /* of a function; the analyses run once for each */
     MAX_SIZE = 300,    /* instructions of a loop */
@@ -105,7 +107,7 @@ static bool find_indices(struct scaled *s, LLVMValueRef v, int depth)
         s->index[s->n_index++] = v;
         return !heads(s, v) || find_indices(s, next_of(s, v), depth - 1);
     }
-    if (!simt_arithmetic(v))
+    if (!ptx_arithmetic(v))
         return false;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
         if (!find_indices(s, LLVMGetOperand(v, i), depth - 1))
@@ -255,10 +257,10 @@ static bool step_of(struct scaled *s, LLVMValueRef v, int depth, int64_t *ret)
         return step_of(s, LLVMGetOperand(v, 0), depth - 1, ret);
     default: break;
     }
-    if (LLVMGetNumOperands(v) == 2 && simt_arithmetic(v))
+    if (LLVMGetNumOperands(v) == 2 && ptx_arithmetic(v))
         return step_of_two(s, v, depth - 1, ret);
     int64_t a;
-    bool same = simt_arithmetic(v) || LLVMIsALoadInst(v);
+    bool same = ptx_arithmetic(v) || LLVMIsALoadInst(v);
     for (unsigned k = 0; same && k < (unsigned)LLVMGetNumOperands(v); k++)
         same = step_of(s, LLVMGetOperand(v, k), depth - 1, &a) && !a;
     return same;
@@ -342,7 +344,7 @@ static bool computes(struct scaled *s, LLVMValueRef v, int depth)
 {
     if (!within(s, v) || heads(s, v))
         return true;
-    if (!depth || --s->steps < 0 || !simt_arithmetic(v))
+    if (!depth || --s->steps < 0 || !ptx_arithmetic(v))
         return false;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v); i++)
         if (!computes(s, LLVMGetOperand(v, i), depth - 1))
