@@ -6,12 +6,7 @@
 #include <pthread.h>
 #include <string.h>
 
-/* Loops over runs in the best form the processor has. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define VECTORISED __attribute__((target_clones("default", "arch=x86-64-v3"), optimize("tree-vectorize")))
-#else
-#define VECTORISED
-#endif
+#include "common/vectorised.h"
 
 size_t aw_type_size(cudaDataType type)
 {
@@ -122,31 +117,31 @@ static inline float saturate(float f, float low, float high)
 
 /* ---- Runs */
 
-VECTORISED static void halves_in(const uint16_t *from, int64_t n, float *to)
+AW_VECTORISED static void halves_in(const uint16_t *from, int64_t n, float *to)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = half_to_float(from[i]);
 }
 
-VECTORISED static void halves_out(const float *from, int64_t n, uint16_t *to)
+AW_VECTORISED static void halves_out(const float *from, int64_t n, uint16_t *to)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = float_to_half(from[i]);
 }
 
-VECTORISED static void bf16_in(const uint16_t *from, int64_t n, float *to)
+AW_VECTORISED static void bf16_in(const uint16_t *from, int64_t n, float *to)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = float_of((uint32_t)from[i] << 16);
 }
 
-VECTORISED static void bf16_out(const float *from, int64_t n, uint16_t *to)
+AW_VECTORISED static void bf16_out(const float *from, int64_t n, uint16_t *to)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = float_to_bf16(from[i]);
 }
 
-VECTORISED static void bytes_in(const int8_t *from, int64_t n, float *to)
+AW_VECTORISED static void bytes_in(const int8_t *from, int64_t n, float *to)
 {
     for (int64_t i = 0; i < n; i++)
         to[i] = from[i];

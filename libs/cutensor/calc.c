@@ -6,13 +6,7 @@
 #include <tgmath.h>
 
 #include "common/convert.h"
-
-/* Loops over runs in the best form the processor has. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__)
-#define VECTORISED __attribute__((target_clones("default", "arch=x86-64-v3"), optimize("tree-vectorize")))
-#else
-#define VECTORISED
-#endif
+#include "common/vectorised.h"
 
 enum { LANES = 8 };
 #define ADD(x, y) ((x) + (y))
