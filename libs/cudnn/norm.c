@@ -6,11 +6,18 @@
 #include <stdlib.h>
 
 #include "common/driver.h"
+#include "common/vectorised.h"
 #include "layers.h"
 
 /* ---- Large norms whose statistics are per channel: some channels each, on the device's threads. */
 
-enum { MAX_VIEWS = AW_DNN_NORM_FORWARD_VIEWS, THREAD_PARTS = 2, WORTH = 1 << 16 /* elements */ };
+enum {
+    MAX_VIEWS = AW_DNN_NORM_FORWARD_VIEWS,
+    THREAD_PARTS = 2,
+    WORTH = 1 << 16,     /* elements */
+    CACHED = 1 << 16,    /* elements of a part that stay in a processor's cache from one pass to the next */
+    LANES = 8            /* partial sums */
+};
 
 struct parts {
     int (*norm)(const struct aw_dnn_norm *op, const struct aw_dnn_view *v);
@@ -57,6 +64,8 @@ static int spread(struct parts *p)
     const struct aw_dnn_shape *x = &p->v[1].s;
     int64_t most = (int64_t)aw_abi_spread_threads() * THREAD_PARTS;
     p->channels = x->n < 2 ? 1 : x->dim[1];
+    if (p->channels > 1 && x->stride[1] > 1 && most < aw_dnn_count(x) / CACHED)
+        most = aw_dnn_count(x) / CACHED;
     p->n = (uint32_t)(most < p->channels ? most : p->channels);
     if (p->n < 2 || aw_dnn_count(x) < WORTH || !by_channels(p))
         return p->norm(p->op, p->v);
@@ -76,32 +85,92 @@ static struct aw_dnn_view sums_make(const struct aw_dnn_shape *s)
     return aw_dnn_dense_view(s, CUDNN_DATA_DOUBLE, calloc((size_t)aw_dnn_count(s) + 1, sizeof(double)));
 }
 
-/* What a row has of operand `k`, in double. */
-static int64_t row_load(const struct aw_dnn_walk *w, int64_t at, int k, const struct aw_dnn_view *v, double *to)
+/* ---- Pieces of rows */
+
+/* What a piece of a row has of an operand, and where it was taken from. */
+struct piece {
+    int64_t offset, step, n; /* n: elements that are held */
+    double at[AW_DNN_CHUNK];
+};
+
+/* `n` elements of the walk's operand `k`, from place `at` of the row on.  Nothing writes to the operand between calls: what
+ * `to` holds is not read again. */
+static void piece_load(const struct aw_dnn_walk *w, int64_t at, int64_t n, int k, const struct aw_dnn_view *v, struct piece *to)
 {
-    int64_t n = w->row - at < AW_DNN_CHUNK ? w->row - at : AW_DNN_CHUNK;
-    if (v->at)
-        aw_dnn_load_d(v, w->offset[k] + at * w->step[k], w->step[k], n, to);
-    return n;
+    int64_t offset = w->offset[k] + at * w->step[k];
+    if (!v->at || (to->n >= n && to->offset == offset && to->step == w->step[k]))
+        return;
+    aw_dnn_load_d(v, offset, w->step[k], n, to->at);
+    to->offset = offset;
+    to->step = w->step[k];
+    to->n = n;
+}
+
+/* Empty pieces, of the value `absent[k]` where there is no operand. */
+static void pieces_begin(int n, const struct aw_dnn_view *const views[], const double absent[], struct piece pieces[])
+{
+    for (int k = 0; k < n; k++) {
+        pieces[k].n = 0;
+        for (int64_t i = 0; i < AW_DNN_CHUNK && !views[k]->at; i++)
+            pieces[k].at[i] = absent[k];
+    }
+}
+
+static int64_t piece_size(const struct aw_dnn_walk *w, int64_t at)
+{
+    return w->row - at < AW_DNN_CHUNK ? w->row - at : AW_DNN_CHUNK;
+}
+
+AW_VECTORISED static double sum_of(const double *x, int64_t n)
+{
+    double lane[LANES] = { 0 }, rest = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            lane[k] += x[i + k];
+    for (; i < n; i++)
+        rest += x[i];
+    for (int k = 0; k < LANES; k++)
+        rest += lane[k];
+    return rest;
+}
+
+/* sums += x, each to its own: `step` apart, or all to one. */
+static void add(double *sums, int64_t step, const double *x, int64_t n)
+{
+    if (step == 0)
+        *sums += sum_of(x, n);
+    else
+        for (int64_t i = 0; i < n; i++)
+            sums[i * step] += x[i];
 }
 
 /* ---- Statistics */
+
+AW_VECTORISED static void squares_of(const double *x, const double *mean, int64_t n, double *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (x[i] - mean[i]) * (x[i] - mean[i]);
+}
 
 /* sums += x, or (x - mean)^2. */
 static void accumulate(const struct aw_dnn_view *x, const struct aw_dnn_view *mean, const struct aw_dnn_view *sums, bool squares)
 {
     const struct aw_dnn_view *const views[] = { x, sums, mean };
     struct aw_dnn_walk w;
-    double in[AW_DNN_CHUNK], m[AW_DNN_CHUNK];
+    struct piece in = { .n = 0 }, m = { .n = 0 };
+    double square[AW_DNN_CHUNK];
     if (!aw_dnn_walk_begin(&w, &x->s, 3, views))
         return;
     do {
         for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
-            int64_t n = row_load(&w, at, 0, x, in);
-            double *s = (double *)sums->at + w.offset[1] + at * w.step[1];
-            row_load(&w, at, 2, mean, m);
-            for (int64_t i = 0; i < n; i++)
-                s[i * w.step[1]] += squares ? (in[i] - m[i]) * (in[i] - m[i]) : in[i];
+            int64_t n = piece_size(&w, at);
+            piece_load(&w, at, n, 0, x, &in);
+            if (squares) {
+                piece_load(&w, at, n, 2, mean, &m);
+                squares_of(in.at, m.at, n, square);
+            }
+            add((double *)sums->at + w.offset[1] + at * w.step[1], w.step[1], squares ? square : in.at, n);
         }
     } while (aw_dnn_walk_next(&w));
 }
@@ -136,33 +205,40 @@ static void run_on(const struct aw_dnn_view *now, double scale, double factor, c
     }
 }
 
-static double activate(int mode, double x)
+/* One piece of apply, into y: pieces of y, x, mean, inv, scale, bias and z. */
+AW_VECTORISED static void apply_piece(const struct aw_dnn_norm *op, const struct piece in[7], int64_t n, double *y)
 {
-    switch (mode) {
-    case AW_DNN_RELU_FWD: return x > 0 || x != x ? x : 0;
-    default: return x;
+    const double *before = in[0].at, *x = in[1].at, *mean = in[2].at, *inv = in[3].at, *scale = in[4].at, *bias = in[5].at;
+    const double *z = in[6].at, alpha = op->alpha, beta = op->beta;
+    bool relu = op->activation == AW_DNN_RELU_FWD;
+    for (int64_t i = 0; i < n; i++) {
+        double value = (x[i] - mean[i]) * inv[i] * scale[i] + bias[i] + z[i];
+        value = relu && value <= 0 ? 0 : value; /* NaN stays */
+        y[i] = alpha * value + beta * before[i];
     }
 }
 
-/* y = alpha * act((x - mean) * inv * scale + bias + z) + beta * y */
+/* y = alpha * act((x - mean) * inv * scale + bias + z) + beta * y; with beta 0, y is not read. */
 static void apply(const struct aw_dnn_norm *op, const struct aw_dnn_view *v, const struct aw_dnn_view *mean,
                   const struct aw_dnn_view *inv)
 {
-    const struct aw_dnn_view *const views[] = { &v[0], &v[1], mean, inv, &v[4], &v[5], &v[12] };
-    double y[AW_DNN_CHUNK], in[7][AW_DNN_CHUNK];
+    static const struct aw_dnn_view none;
+    static const double absent[] = { 0, 0, 0, 1, 1, 0, 0 };
+    const struct aw_dnn_view *views[] = { &v[0], &v[1], mean, inv, &v[4], &v[5], &v[12] };
+    struct piece in[7];
+    double y[AW_DNN_CHUNK];
     struct aw_dnn_walk w;
     if (!aw_dnn_walk_begin(&w, &v[0].s, 7, views))
         return;
+    if (op->beta == 0)
+        views[0] = &none;
+    pieces_begin(7, views, absent, in);
     do {
         for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
-            int64_t n = 0;
-            for (int k = op->beta != 0 ? 0 : 1; k < 7; k++)
-                n = row_load(&w, at, k, views[k], in[k]);
-            for (int64_t i = 0; i < n; i++) {
-                double value = (in[1][i] - in[2][i]) * in[3][i];
-                value = (v[4].at ? value * in[4][i] : value) + (v[5].at ? in[5][i] : 0) + (v[12].at ? in[6][i] : 0);
-                y[i] = op->alpha * activate(op->activation, value) + (op->beta != 0 ? op->beta * in[0][i] : 0);
-            }
+            int64_t n = piece_size(&w, at);
+            for (int k = 0; k < 7; k++)
+                piece_load(&w, at, n, k, views[k], &in[k]);
+            apply_piece(op, in, n, y);
             aw_dnn_store_d(&v[0], w.offset[0] + at * w.step[0], w.step[0], n, y);
         }
     } while (aw_dnn_walk_next(&w));
@@ -210,51 +286,84 @@ struct gradient {
     struct aw_dnn_view dscale, dbias;
 };
 
+/* What a piece adds to the sums: dy scale, that times x^, and dy x^. */
+struct added {
+    double sum[AW_DNN_CHUNK], product[AW_DNN_CHUNK], dscale[AW_DNN_CHUNK];
+};
+
+AW_VECTORISED static void gradient_piece(const struct piece in[5], int64_t n, struct added *ret)
+{
+    const double *x = in[0].at, *dy = in[1].at, *mean = in[2].at, *inv = in[3].at, *scale = in[4].at;
+    for (int64_t i = 0; i < n; i++) {
+        double hat = (x[i] - mean[i]) * inv[i], scaled = dy[i] * scale[i];
+        ret->sum[i] = scaled;
+        ret->product[i] = scaled * hat;
+        ret->dscale[i] = dy[i] * hat;
+    }
+}
+
 /* All sums in one pass. */
 static void gradient_sums(const struct gradient *g)
 {
     const struct aw_dnn_view *const views[] = { g->x, g->dy, &g->mean, &g->inv, g->scale, &g->sum, &g->dscale };
-    double in[5][AW_DNN_CHUNK];
+    static const double absent[] = { 0, 0, 0, 1, 1 };
+    struct piece in[5];
+    struct added added;
     struct aw_dnn_walk w;
     if (!aw_dnn_walk_begin(&w, &g->x->s, 7, views))
         return;
+    pieces_begin(5, views, absent, in);
     do {
         for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
-            int64_t n = 0, stat = w.offset[5] + at * w.step[5], param = w.offset[6] + at * w.step[6];
-            double *sum = (double *)g->sum.at + stat, *product = (double *)g->product.at + stat;
-            double *dscale = (double *)g->dscale.at + param, *dbias = (double *)g->dbias.at + param;
+            int64_t n = piece_size(&w, at), stat = w.offset[5] + at * w.step[5], param = w.offset[6] + at * w.step[6];
             for (int k = 0; k < 5; k++)
-                n = row_load(&w, at, k, views[k], in[k]);
-            for (int64_t i = 0; i < n; i++) {
-                double hat = (in[0][i] - in[2][i]) * in[3][i], dy = in[1][i], scaled = g->scale->at ? dy * in[4][i] : dy;
-                sum[i * w.step[5]] += scaled;
-                product[i * w.step[5]] += scaled * hat;
-                dscale[i * w.step[6]] += dy * hat;
-                dbias[i * w.step[6]] += dy;
-            }
+                piece_load(&w, at, n, k, views[k], &in[k]);
+            gradient_piece(in, n, &added);
+            add((double *)g->sum.at + stat, w.step[5], added.sum, n);
+            add((double *)g->product.at + stat, w.step[5], added.product, n);
+            add((double *)g->dscale.at + param, w.step[6], added.dscale, n);
+            add((double *)g->dbias.at + param, w.step[6], in[1].at, n);
         }
     } while (aw_dnn_walk_next(&w));
 }
 
+/* One piece of gradient_apply, into dx: pieces of dx, x, dy, mean, inv, scale, and of the means of the sums. */
+AW_VECTORISED static void gradient_apply_piece(const struct aw_dnn_norm *op, const struct piece in[8], int64_t n, double *dx)
+{
+    const double *before = in[0].at, *x = in[1].at, *dy = in[2].at, *mean = in[3].at, *inv = in[4].at, *scale = in[5].at;
+    const double *sum = in[6].at, *product = in[7].at, alpha = op->alpha, beta = op->beta;
+    for (int64_t i = 0; i < n; i++) {
+        double hat = (x[i] - mean[i]) * inv[i];
+        dx[i] = alpha * (inv[i] * (dy[i] * scale[i] - sum[i] - hat * product[i])) + beta * before[i];
+    }
+}
+
+/* With beta 0, dx is not read.  The sums become means. */
 static void gradient_apply(const struct gradient *g, const struct aw_dnn_norm *op, const struct aw_dnn_view *dx)
 {
-    const struct aw_dnn_view *const views[] = { dx, g->x, g->dy, &g->mean, &g->inv, g->scale, &g->sum, &g->product };
+    static const struct aw_dnn_view none;
+    static const double absent[] = { 0, 0, 0, 0, 1, 1, 0, 0 };
+    const struct aw_dnn_view *views[] = { dx, g->x, g->dy, &g->mean, &g->inv, g->scale, &g->sum, &g->product };
     int64_t stats = aw_dnn_count(&op->stats);
-    int64_t share = stats ? aw_dnn_count(&g->x->s) / stats : 1; /* elements of each, a whole number */
-    double in[8][AW_DNN_CHUNK], out[AW_DNN_CHUNK], each = (double)share;
+    int64_t each = stats ? aw_dnn_count(&g->x->s) / stats : 1; /* elements of each, a whole number */
+    double *sum = g->sum.at, *product = g->product.at, out[AW_DNN_CHUNK];
+    struct piece in[8];
     struct aw_dnn_walk w;
     if (!aw_dnn_walk_begin(&w, &dx->s, 8, views))
         return;
+    for (int64_t i = 0; i < stats; i++) {
+        sum[i] = op->centred ? sum[i] / (double)each : 0;
+        product[i] /= (double)each;
+    }
+    if (op->beta == 0)
+        views[0] = &none;
+    pieces_begin(8, views, absent, in);
     do {
         for (int64_t at = 0; at < w.row; at += AW_DNN_CHUNK) {
-            int64_t n = 0;
-            for (int k = op->beta != 0 ? 0 : 1; k < 8; k++)
-                n = row_load(&w, at, k, views[k], in[k]);
-            for (int64_t i = 0; i < n; i++) {
-                double hat = (in[1][i] - in[3][i]) * in[4][i], scaled = g->scale->at ? in[2][i] * in[5][i] : in[2][i];
-                double d = in[4][i] * (scaled - (op->centred ? in[6][i] / each : 0) - hat * in[7][i] / each);
-                out[i] = op->alpha * d + (op->beta != 0 ? op->beta * in[0][i] : 0);
-            }
+            int64_t n = piece_size(&w, at);
+            for (int k = 0; k < 8; k++)
+                piece_load(&w, at, n, k, views[k], &in[k]);
+            gradient_apply_piece(op, in, n, out);
             aw_dnn_store_d(dx, w.offset[0] + at * w.step[0], w.step[0], n, out);
         }
     } while (aw_dnn_walk_next(&w));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/convert.h"
+#include "common/vectorised.h"
 
 unsigned aw_dnn_type_bits(cudnnDataType_t type)
 {
@@ -252,35 +253,67 @@ void aw_dnn_store_f(const struct aw_dnn_view *v, int64_t offset, int64_t step, i
     }
 }
 
+AW_VECTORISED static void widen(const float *from, int64_t n, double *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = from[i];
+}
+
+AW_VECTORISED static void narrow(const double *from, int64_t n, float *to)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (float)from[i];
+}
+
+/* Types of which a run goes through one of float: what is stored is rounded to float first, as aw_type_store does. */
+static bool through_float(cudnnDataType_t type)
+{
+    return convert_type(type) >= 0 && !is_byte(type);
+}
+
 void aw_dnn_load_d(const struct aw_dnn_view *v, int64_t offset, int64_t step, int64_t n, double *to)
 {
     const double *doubles = (const double *)v->at + offset;
-    const float *floats = (const float *)v->at + offset;
-    if (v->s.type == CUDNN_DATA_DOUBLE) {
+    bool floats = v->s.type == CUDNN_DATA_FLOAT && step == 1;
+    float run[AW_DNN_CHUNK];
+    if (step == 0) {
+        double value = n ? aw_dnn_get(v, offset) : 0;
+        for (int64_t i = 0; i < n; i++)
+            to[i] = value;
+    } else if (v->s.type == CUDNN_DATA_DOUBLE) {
         for (int64_t i = 0; i < n; i++)
             to[i] = doubles[i * step];
-    } else if (v->s.type == CUDNN_DATA_FLOAT) {
-        for (int64_t i = 0; i < n; i++)
-            to[i] = floats[i * step];
-    } else {
+    } else if (!through_float(v->s.type)) {
         for (int64_t i = 0; i < n; i++)
             to[i] = aw_dnn_get(v, offset + i * step);
+    } else {
+        for (int64_t at = 0; at < n; at += AW_DNN_CHUNK) {
+            int64_t m = n - at < AW_DNN_CHUNK ? n - at : AW_DNN_CHUNK;
+            if (!floats)
+                aw_dnn_load_f(v, offset + at * step, step, m, run);
+            widen(floats ? (const float *)v->at + offset + at : run, m, to + at);
+        }
     }
 }
 
 void aw_dnn_store_d(const struct aw_dnn_view *v, int64_t offset, int64_t step, int64_t n, const double *from)
 {
     double *doubles = (double *)v->at + offset;
-    float *floats = (float *)v->at + offset;
+    bool floats = v->s.type == CUDNN_DATA_FLOAT && step == 1;
+    float run[AW_DNN_CHUNK];
     if (v->s.type == CUDNN_DATA_DOUBLE) {
         for (int64_t i = 0; i < n; i++)
             doubles[i * step] = from[i];
-    } else if (v->s.type == CUDNN_DATA_FLOAT) {
-        for (int64_t i = 0; i < n; i++)
-            floats[i * step] = (float)from[i];
-    } else {
+    } else if (!through_float(v->s.type)) {
         for (int64_t i = 0; i < n; i++)
             aw_dnn_put(v, offset + i * step, from[i]);
+    } else {
+        for (int64_t at = 0; at < n; at += AW_DNN_CHUNK) {
+            int64_t m = n - at < AW_DNN_CHUNK ? n - at : AW_DNN_CHUNK;
+            narrow(from + at, m, floats ? (float *)v->at + offset + at : run);
+            if (!floats)
+                aw_dnn_store_f(v, offset + at * step, step, m, run);
+        }
     }
 }
 

@@ -463,7 +463,7 @@ struct norm_case {
     struct tensor scale, bias, mean, var, smean, sinv, ds, db; /* of its statistics' */
     cudnnTensorDescriptor_t derived;
     cudnnActivationDescriptor_t relu;
-    const void *one, *zero;
+    const void *one, *zero, *two, *minus;
     int spatial, mode, fused;
     long n, each; /* statistics; elements of one */
     double *m, *v, *a, *b, eps, factor;
@@ -484,13 +484,13 @@ static struct tensor *norm_tensor(struct norm_case *c, int i)
 
 static void norm_begin(struct norm_case *c, int spatial, int type, int layout, int fused)
 {
-    const int stats[] = { 1, 3, spatial ? 1 : 2, spatial ? 1 : 5 };
+    const int stats[] = { 1, 3, spatial ? 1 : norm_dim[2], spatial ? 1 : norm_dim[3] };
     int st = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     *c = (struct norm_case){ .spatial = spatial, .fused = fused, .eps = 1e-3, .factor = 0.25,
                              .mode = spatial ? CUDNN_BATCHNORM_SPATIAL : CUDNN_BATCHNORM_PER_ACTIVATION };
     for (int i = 0; i < NORM_TENSORS; i++)
         *norm_tensor(c, i) = i < 6 ? tensor_make(type, layout, 4, norm_dim) : tensor_make(st, ROWS, 4, stats);
-    c->one = scalar(type, 1), c->zero = scalar(type, 0);
+    c->one = scalar(type, 1), c->zero = scalar(type, 0), c->two = scalar(type, 2), c->minus = scalar(type, -1);
     c->n = c->scale.count, c->each = c->x.count / c->n;
     c->m = calloc((size_t)c->n, sizeof *c->m), c->v = calloc((size_t)c->n, sizeof *c->v);
     c->a = calloc((size_t)c->n, sizeof *c->a), c->b = calloc((size_t)c->n, sizeof *c->b);
@@ -563,8 +563,16 @@ static void norm_backward(struct norm_case *c)
     blend(&c->ds, c->b, 1, c->fused ? 0 : 1);
     blend(&c->db, c->a, 1, c->fused ? 0 : 1);
     tensor_is(&c->dx, c->what), tensor_is(&c->ds, c->what), tensor_is(&c->db, c->what);
-    if (c->fused)
+    if (c->fused) {
         tensor_is(&c->dz, c->what);
+        return;
+    }
+    check(cudnnBatchNormalizationBackward(handle, c->mode, c->two, c->minus, c->zero, c->one, c->x.desc, c->x.device, c->dy.desc,
+                                          c->dy.device, c->dx.desc, c->dx.device, c->derived, c->scale.device, c->ds.device,
+                                          c->db.device, c->eps, c->smean.device, c->sinv.device) == 0,
+          "%s backward, blended", c->what);
+    blend(&c->dx, c->dx.want, 2, -1);
+    tensor_is(&c->dx, c->what), tensor_is(&c->ds, c->what), tensor_is(&c->db, c->what);
 }
 
 /* With the running statistics. */
@@ -581,6 +589,12 @@ static void norm_inference(struct norm_case *c)
         long s = norm_stat(c, i);
         c->y.want[i] = (c->x.want[i] - c->mean.want[s]) / sqrt(c->var.want[s] + c->eps) * c->scale.want[s] + c->bias.want[s];
     }
+    tensor_is(&c->y, c->what);
+    check(cudnnBatchNormalizationForwardInference(handle, c->mode, c->two, c->minus, c->x.desc, c->x.device, c->y.desc,
+                                                  c->y.device, c->derived, c->scale.device, c->bias.device, c->mean.device,
+                                                  c->var.device, c->eps) == 0,
+          "%s inference, blended", c->what);
+    blend(&c->y, c->y.want, 2, -1);
     tensor_is(&c->y, c->what);
 }
 
@@ -629,6 +643,10 @@ int main(int argc, char **argv)
     batch_norm(1, CUDNN_DATA_FLOAT, ROWS, 1);
     batch_norm(0, CUDNN_DATA_DOUBLE, GAPS, 0);
     batch_norm(1, CUDNN_DATA_FLOAT, CHANNELS_LAST, 0);
+    norm_dim[0] = 40, norm_dim[2] = 30, norm_dim[3] = 50; /* rows of several pieces */
+    batch_norm(1, CUDNN_DATA_FLOAT, ROWS, 0);
+    batch_norm(1, CUDNN_DATA_HALF, ROWS, 1);
+    batch_norm(1, CUDNN_DATA_DOUBLE, GAPS, 0);
     cudaFree(room);
     check(cudnnDestroy(handle) == 0, "destroy");
     return done();
