@@ -204,7 +204,7 @@ static bool in_columns(const struct flow *f, V polled, V written)
 /* ---- What counts */
 struct release {
     struct flow *f;
-    bool shared;             /* someone may wait for what is in shared memory */
+    bool shared;             /* someone may wait for what is in shared memory: looks at it in a loop */
     bool columns;            /* the loop polls by the loads in polls[] alone */
     AW_VEC(V) polls, all;    /* of the loop, and of the kernel */
 };
@@ -221,6 +221,13 @@ static bool may_poll(V x)
            (LLVMIsAAtomicRMWInst(x) && LLVMIsAConstantInt(LLVMGetOperand(x, 1)) && !ptx_flow_counts(x));
 }
 
+/* Is the block in a loop of any kind?  Who waits looks more than once.  Without memory: yes. */
+static bool in_cycle(struct flow *f, unsigned i)
+{
+    bool *after = AW_NEW_ARRAY(&f->arena, bool, f->n);
+    return !after || !ptx_flow_reach(f, i, after) || after[i];
+}
+
 static bool look(struct release *r, const bool *body)
 {
     bool ok = true;
@@ -229,7 +236,7 @@ static bool look(struct release *r, const bool *body)
         for (V x = LLVMGetFirstInstruction(r->f->blocks[i].bb); x && ok; x = LLVMGetNextInstruction(x)) {
             bool load = ptx_flow_is_ordered(x), exchange = may_poll(x);
             V address = load || exchange ? LLVMGetOperand(x, 0) : NULL;
-            r->shared |= address && !is_global(address);
+            r->shared |= !r->shared && address && !is_global(address) && in_cycle(r->f, i);
             r->columns &= !body[i] || !(LLVMIsAAtomicRMWInst(x) || exchange || (load && !is_global(address)));
             ok = !address || (aw_vec_push(&r->all, address) && (!body[i] || aw_vec_push(&r->polls, address)));
         }

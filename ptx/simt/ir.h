@@ -79,7 +79,8 @@ struct simt_loop {
     int preheader;   /* likewise */
     int exit;        /* block outside that is entered; likewise */
     bool divergent;
-    LLVMValueRef live; /* the header's mask phi */
+    LLVMValueRef live;  /* the header's mask phi */
+    LLVMValueRef again; /* of a loop that waits: phi of i1 in its header, not the first iteration */
     AW_VEC(struct simt_liveout) outs;
 };
 

@@ -171,6 +171,28 @@ static void begin_phis(struct simt_fn *f, int b)
     }
 }
 
+/* Loops that wait let others run where they have looked in vain, which is in all iterations but the first. */
+static void begin_waiting(struct simt_fn *f, int b)
+{
+    int l = simt_loop_headed(f, b);
+    if (l >= 0 && simt_loop_spins(f, l))
+        f->loops[l].again = LLVMBuildPhi(f->u->b, f->u->i1, "again");
+}
+
+static void wait_emit(struct simt_fn *f, int b)
+{
+    struct simt *u = f->u;
+    int l = simt_loop_headed(f, b);
+    if (l < 0 || !f->loops[l].again)
+        return;
+    LLVMBasicBlockRef yield = simt_new_block(f, "yield"), look = simt_new_block(f, "look");
+    LLVMBuildCondBr(u->b, f->loops[l].again, yield, look);
+    LLVMPositionBuilderAtEnd(u->b, yield);
+    simt_yield_emit(f);
+    LLVMBuildBr(u->b, look);
+    LLVMPositionBuilderAtEnd(u->b, look);
+}
+
 static LLVMValueRef incoming_for(struct simt_fn *f, LLVMValueRef phi, int pred)
 {
     LLVMValueRef x = ptx_phi_value(phi, f->blocks[pred].bb);
@@ -260,7 +282,11 @@ static void fill_phis(struct simt_fn *f)
 {
     for (int b = 0; b < f->n_blocks && !f->u->status; b++) {
         const struct simt_block *x = &f->blocks[b];
-        int left = simt_loop_left(f, b);
+        int left = simt_loop_left(f, b), headed = simt_loop_headed(f, b);
+        for (int j = 0; headed >= 0 && f->loops[headed].again && j < x->n_preds; j++) {
+            LLVMValueRef inside = LLVMConstInt(f->u->i1, simt_loop_has(f, headed, x->preds[j]), 0);
+            LLVMAddIncoming(f->loops[headed].again, &inside, &f->blocks[x->preds[j]].end, 1);
+        }
         for (LLVMValueRef phi = LLVMGetFirstInstruction(x->bb); phi && LLVMIsAPHINode(phi); phi = LLVMGetNextInstruction(phi))
             for (int j = 0; j < x->n_preds; j++) {
                 int pred = x->preds[j];
@@ -468,13 +494,13 @@ static void emit_blocks(struct simt_fn *f)
         LLVMPositionBuilderAtEnd(u->b, f->blocks[b].begin);
         begin_mask(f, b);
         begin_phis(f, b);
+        begin_waiting(f, b);
         f->mask = f->blocks[b].mask;
         f->updates = f->blocks[b].updates;
         f->epoch++; /* distances built in a block that does not dominate this one are of no use here */
         simt_debug_lanes(f);
         simt_count_block(f);
-        if (simt_loop_headed(f, b) >= 0 && simt_loop_spins(f, simt_loop_headed(f, b)))
-            simt_yield_emit(f);
+        wait_emit(f, b);
         LLVMValueRef term = LLVMGetBasicBlockTerminator(f->blocks[b].bb);
         for (LLVMValueRef x = LLVMGetFirstInstruction(f->blocks[b].bb); x != term && !u->status; x = LLVMGetNextInstruction(x))
             simt_line_tables_at(u, x), instruction_emit(f, x), simt_debug_after(f, x);
