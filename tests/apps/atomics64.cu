@@ -50,6 +50,56 @@ __global__ void shared_ops(const Ops *start, Ops *out)
         *out = s;
 }
 
+/* Several places, which lanes share unevenly. */
+enum { CELLS = 12 };
+
+struct Cell {
+    U64 add, conj, disj, exor, count, seen; /* seen: a bit for each number that was counted */
+};
+
+__device__ __host__ unsigned cell_of(unsigned t)
+{
+    return t * t % CELLS;
+}
+
+__global__ void scattered(Cell *out)
+{
+    __shared__ Cell s[CELLS];
+    unsigned t = threadIdx.x;
+    if (t < CELLS)
+        s[t] = { ~0ull - 5, ~0ull, 0, t, 0, 0 };
+    __syncthreads();
+    Cell *c = &s[cell_of(t)];
+    atomicAdd(&c->add, (U64)t << 31);
+    atomicAnd(&c->conj, ~(5ull << t % 60));
+    atomicOr(&c->disj, 3ull << t % 63);
+    atomicXor(&c->exor, t * 0x100000007ull);
+    U64 before = atomicAdd(&c->count, 1ull);
+    atomicOr(&c->seen, 1ull << before % 64);
+    __syncthreads();
+    if (t < CELLS)
+        out[t] = s[t];
+}
+
+static void check_scattered(const Cell *got, unsigned n)
+{
+    for (unsigned c = 0; c < CELLS; c++) {
+        Cell want = { ~0ull - 5, ~0ull, 0, c, 0, 0 };
+        for (unsigned t = 0; t < n; t++)
+            if (cell_of(t) == c) {
+                want.add += (U64)t << 31;
+                want.conj &= ~(5ull << t % 60);
+                want.disj |= 3ull << t % 63;
+                want.exor ^= t * 0x100000007ull;
+                want.seen |= 1ull << want.count++ % 64;
+            }
+        EXPECT(got[c].add == want.add && got[c].conj == want.conj && got[c].disj == want.disj && got[c].exor == want.exor &&
+                   got[c].count == want.count && got[c].seen == want.seen,
+               "cell %u: %llx %llx %llx %llx %llu %llx", c, got[c].add, got[c].conj, got[c].disj, got[c].exor, got[c].count,
+               got[c].seen);
+    }
+}
+
 static void check(const Ops &o, U64 n, const char *where)
 {
     U64 exor = 0;
@@ -119,5 +169,11 @@ int main()
     b.get(&got);
     check(got, 192, "shared");
     check_by_address();
+    Cell cells[CELLS] = {};
+    Dev<Cell> c(cells, CELLS);
+    scattered<<<1, 250>>>(c);
+    CHECK_LAUNCH();
+    c.get(cells);
+    check_scattered(cells, 250);
     return check_done();
 }

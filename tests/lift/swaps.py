@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Loops of compare-and-swap that the assembler makes of additions in shared memory are atomics again; what only looks like one is
-# not.
+# Loops of compare-and-swap that the assembler makes of operations in shared memory are atomics again; what only looks like one
+# is not.
 # SPDX-License-Identifier: Apache-2.0
 """usage: swaps.py SASS_LIFT"""
 import os
@@ -24,18 +24,26 @@ and.b32 %r0, %r0, 63;
 shl.b32 %r0, %r0, 3;
 mov.u32 %r1, s;
 add.u32 %r1, %r1, %r0;
-neg.NUMBER %f2, %f0;
-atom.shared.add.NUMBER %f1, [%r1], %f2;
+MAKE %f2, %f0;
+atom.shared.OPERATION.NUMBER %f1, [%r1], %f2;
 st.global.NUMBER [%l0+8], %f1;
 ret;
 }
 '''
 SIZE = 16  # of an instruction
 LOAD, SWAP = 0x984, 0x38d  # LDS, ATOMS.CAS
-# What is changed in the loop of f32: instruction, byte, bits.
+# Operation, type, and how its operand is made.
+OPERATIONS = [('add', 'f32', 'neg.f32'), ('add', 'f64', 'neg.f64'), ('add', 'u64', 'not.b64'), ('and', 'b64', 'not.b64'),
+              ('or', 'b64', 'not.b64'), ('xor', 'b64', 'not.b64')]
+# What is changed in the loop of f32, and of u64: instruction, byte, bits.
 CHANGES = {'flushed': (1, 10, 1), 'saturated': (1, 9, 0x20), 'rounded down': (1, 9, 0x40), 'asks for 0': (3, 4, 1),
            'asks whether it is not': (3, 9, 0x70), 'leaves when it failed': (4, 1, 0x80), 'another place': (2, 5, 4),
            'adds to another': (1, 3, 1), 'guarded': (1, 1, 0x70)}
+
+
+CHANGES_WIDE = {'another word': (2, 3, 1), 'carries into another predicate': (1, 10, 4), 'takes another carry': (2, 10, 0x80),
+                'asks for 0': (4, 4, 1), 'asks for another high word': (5, 4, 1), 'leaves when it failed': (6, 1, 0x80),
+                'adds to another': (1, 3, 1), 'another place': (3, 5, 4), 'guarded': (2, 1, 0x70), 'negative': (1, 9, 1)}
 
 
 def opcode(code, at):
@@ -44,9 +52,9 @@ def opcode(code, at):
 
 def loop_of(code):
     """Where the loop begins; machine code lies at a multiple of an instruction."""
-    found = [at - 2 * SIZE for at in range(2 * SIZE, len(code), SIZE)
-             if opcode(code, at) == SWAP and opcode(code, at - 2 * SIZE) in (LOAD, LOAD | 0x1000)]
-    return found[0] if len(found) == 1 else None
+    found = [at for at in range(0, len(code), SIZE) if opcode(code, at) == SWAP]
+    loads = [at for at in range(0, found[0] if found else 0, SIZE) if opcode(code, at) == LOAD]
+    return loads[-1] if len(found) == 1 and loads else None
 
 
 def lifted(lift, folder, code):
@@ -70,23 +78,25 @@ def main(lift):
 
     with tempfile.TemporaryDirectory() as folder:
         for arch in ('75', '80', '90'):
-            for number in ('f32', 'f64'):
+            for operation, number, make in OPERATIONS:
                 ptx, cubin = os.path.join(folder, 'x.ptx'), os.path.join(folder, 'made.cubin')
                 with open(ptx, 'w', encoding='utf-8') as f:
-                    f.write(PTX.replace('NUMBER', number))
+                    f.write(PTX.replace('NUMBER', number).replace('OPERATION', operation).replace('MAKE', make))
                 subprocess.run(['ptxas', '-arch=sm_' + arch, ptx, '-o', cubin], check=True)
                 with open(cubin, 'rb') as f:
                     code = f.read()
                 text = lifted(lift, folder, code)
-                found = re.search(rf'atom\.relaxed\.cta\.shared\.add\.{number} ', text)
-                check(f'sm_{arch} {number}', found and '.cas.' not in text)
-                at = loop_of(code) if (arch, number) == ('80', 'f32') else None
-                for what, (which, byte, bits) in CHANGES.items() if at is not None else ():
+                found = re.search(rf'atom\.relaxed\.cta\.shared\.{operation}\.{number} ', text)
+                check(f'sm_{arch} {operation} {number}', found and '.cas.' not in text)
+                changes = {('80', 'f32'): CHANGES, ('80', 'u64'): CHANGES_WIDE}.get((arch, number), {})
+                at = loop_of(code) if changes else None
+                for what, (which, byte, bits) in changes.items() if at is not None else ():
                     changed = bytearray(code)
                     changed[at + which * SIZE + byte] ^= bits
                     text = lifted(lift, folder, changed)
-                    check(f'{what}: a loop', '.cas.' in text and 'shared.add' not in text)
-                check(f'sm_{arch} {number}: the loop was found', at is not None or (arch, number) != ('80', 'f32'))
+                    check(f'{number}, {what}: a loop', '.cas.' in text and f'shared.{operation}' not in text)
+                if changes:
+                    check(f'sm_{arch} {number}: the loop was found', at is not None)
     print(f'{failed} failed')
     return 1 if failed else 0
 
