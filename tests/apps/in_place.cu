@@ -160,6 +160,35 @@ __global__ void scale(int *g, int n)
         g[x] *= 3;
 }
 
+// All threads update one place, behind a loop whose counter is halved, and behind one that threads leave as data says.
+__global__ void halved(int *g)
+{
+    int t = threadIdx.x, x = g[t];
+#pragma unroll 1
+    for (int d = warpSize / 2; d > 0; d /= 2)
+        x += __shfl_down_sync(~0u, x, d);
+    __syncthreads();
+    if ((t & 31) == 0)
+        g[t / 32] = x;
+    __syncthreads();
+    g[0] += g[1];
+}
+
+__global__ void searched(int *g)
+{
+    int t = threadIdx.x, i = t;
+    do
+        i = (i + 5) & 255;
+    while (g[i] % 7);
+    __syncthreads();
+    if (g[t] & 1)
+        g[t] = i;
+    else if (g[t] & 2)
+        g[t] = -i;
+    __syncthreads();
+    g[3] += 2 * g[4];
+}
+
 // Blocks set sums to 0 together, and add to them behind a barrier, which holds back no other block (dlib does).
 __global__ void zeroed(int *g, int n, int rows)
 {
@@ -273,6 +302,26 @@ int main()
     run("scale", 100, [](int *g) { scale<<<7, dim3(16, 16)>>>(g, 100); }, [](std::vector<int> &v) {
         for (int i = 0; i < 100; i++)
             v[i] *= 3;
+    });
+#ifndef __CUDACC_DEBUG__ /* there shuffles are calls, and the array's address lies in local memory: it is as written */
+    run("halved", 256, [](int *g) { halved<<<1, 256>>>(g); }, [](std::vector<int> &v) {
+        std::vector<int> old = v;
+        for (int w = 0; w < 8; w++)
+            for (int i = v[w] = 0; i < 32; i++)
+                v[w] += old[32 * w + i];
+        v[0] += v[1];
+    });
+#endif
+    run("searched", 256, [](int *g) { searched<<<1, 256>>>(g); }, [](std::vector<int> &v) {
+        std::vector<int> old = v;
+        for (int t = 0; t < 256; t++) {
+            int i = t;
+            do
+                i = (i + 5) & 255;
+            while (old[i] % 7);
+            v[t] = v[t] & 1 ? i : v[t] & 2 ? -i : v[t];
+        }
+        v[3] += 2 * v[4];
     });
     for (int blocks : { 1, 2, 7, 40, 2000 })
         run("zeroed", 90, [blocks](int *g) { zeroed<<<blocks, dim3(32, 4)>>>(g, 90, 400); }, [](std::vector<int> &v) {

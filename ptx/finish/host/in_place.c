@@ -35,7 +35,7 @@ enum {
     MAX_GUARDS = 12,
     MAX_BACK = 4,                        /* blocks before the one with the write */
     MAX_READS = 64, MAX_STEPS = 1000,    /* of a search */
-    MAX_VALUES = 100,                    /* of which a value is made */
+    MAX_VALUES = 100, MAX_JOINS = 16,    /* of which a value is made */
     MAX_MEETINGS = 64,
     WARP = 32,
 };
@@ -77,7 +77,8 @@ struct places {
     struct aw_ptrmap index; /* 1 + place of a block in reverse postorder */
     BB *blocks;
     int n, *idom;
-    struct ptx_edges *into;
+    struct ptx_edges *into, *onward, ends; /* of blocks that return */
+    int *pdom;              /* nearest postdominator; n: none but the end; -1: no way leads to it */
     int64_t extent[3];      /* of a block; a guess where it is not known */
     int64_t threads;        /* of a block; 0: not known */
     const struct guards *hold; /* where an address is looked at; NULL: not known */
@@ -268,21 +269,30 @@ static bool sum_subtract(const struct index_sum *a, const struct index_sum *b, s
 /* What a value is made of: bits 0 to 2, threads' indices; OTHER, what may differ from thread to thread besides. */
 enum { INDICES = 7, OTHER = 8 };
 
-/* Of a loop's counter and what comes round the loop: what is added to it, or it is moved by; else NULL. */
-static V counter_step(V phi, V round)
+/* What has been looked at of a value: how much more may be, and which joins. */
+struct makings {
+    int values, joins;
+    V join[MAX_JOINS];
+};
+
+/* Of what comes round a loop, or by several ways, each join counts once. */
+static bool is_new_join(V phi, struct makings *m)
 {
-    if (!LLVMIsABinaryOperator(round))
-        return NULL;
-    V a = LLVMGetOperand(round, 0), b = LLVMGetOperand(round, 1);
-    return a == phi ? b : b == phi ? a : NULL;
+    for (int i = 0; i < m->joins; i++)
+        if (m->join[i] == phi)
+            return false;
+    m->join[m->joins++] = phi;
+    return true;
 }
 
-static unsigned depends_within(V v, int *values)
+static unsigned depends_within(V v, struct makings *m)
 {
     if (LLVMIsConstant(v) || LLVMIsAArgument(v))
         return 0;
-    if (!LLVMIsAInstruction(v) || --*values < 0)
+    if (!LLVMIsAInstruction(v) || --m->values < 0 || m->joins == MAX_JOINS)
         return OTHER;
+    if (LLVMIsAPHINode(v) && !is_new_join(v, m))
+        return 0;
     int index = index_of(v);
     enum ptx_simt id = LLVMIsACallInst(v) ? ptx_simt_called(v) : PTX_SIMT_NONE;
     if (index >= 0)
@@ -297,17 +307,17 @@ static unsigned depends_within(V v, int *values)
         return OTHER;
     unsigned all = 0;
     for (unsigned i = 0; i < (unsigned)LLVMGetNumOperands(v) && !(all & OTHER); i++) {
-        V x = LLVMGetOperand(v, i), step = LLVMIsAPHINode(v) ? counter_step(v, x) : NULL;
+        V x = LLVMGetOperand(v, i);
         if (!LLVMIsAFunction(x))
-            all |= depends_within(step ? step : x, values);
+            all |= depends_within(x, m);
     }
     return all;
 }
 
 static unsigned depends(V v)
 {
-    int values = MAX_VALUES;
-    return depends_within(v, &values);
+    struct makings m = { .values = MAX_VALUES };
+    return depends_within(v, &m);
 }
 
 static unsigned sum_depends(const struct index_sum *s)
@@ -340,13 +350,14 @@ static int only_before(const struct places *p, int b)
     return n == 1 ? found : -1;
 }
 
+/* Where all come to a block in the end, as behind a loop, the branch to it is no guard. */
 static void guards_find(const struct places *p, int b, struct guards *ret)
 {
     ret->n = 0;
     while (b > 0 && ret->n < MAX_GUARDS) {
         int before = only_before(p, b);
         V last = before >= 0 ? LLVMGetBasicBlockTerminator(p->blocks[before]) : NULL;
-        if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last) && LLVMGetSuccessor(last, 0) != LLVMGetSuccessor(last, 1))
+        if (last && LLVMIsABranchInst(last) && LLVMIsConditional(last) && p->pdom[before] != b)
             ret->g[ret->n++] = (struct ptx_way_guard){ LLVMGetCondition(last), LLVMGetSuccessor(last, 0) == p->blocks[b],
                                                p->blocks[before] };
         b = before >= 0 ? before : p->idom[b];
@@ -648,6 +659,57 @@ static bool meet_put(const struct read_search *s)
 
 /* ---- All of it */
 
+static struct ptx_edges edges_into(const void *graph, int node)
+{
+    const struct places *p = graph;
+    return node == p->n ? p->ends : p->into[node];
+}
+
+static struct ptx_edges edges_onward(const void *graph, int node)
+{
+    const struct places *p = graph;
+    return node == p->n ? (struct ptx_edges){ 0 } : p->onward[node];
+}
+
+/* Where blocks lead: those that return, to one node behind all, p->n. */
+static bool onward_find(struct places *p)
+{
+    int *ends = AW_NEW_ARRAY(&p->arena, int, (size_t)p->n);
+    p->onward = AW_NEW_ARRAY(&p->arena, struct ptx_edges, (size_t)p->n);
+    for (int b = 0; ends && p->onward && b < p->n; b++) {
+        V last = LLVMGetBasicBlockTerminator(p->blocks[b]);
+        unsigned n = LLVMGetNumSuccessors(last);
+        int *at = AW_NEW_ARRAY(&p->arena, int, n + 1);
+        if (!at)
+            return false;
+        for (unsigned i = 0; i < n; i++)
+            at[i] = (int)(uintptr_t)aw_ptrmap_find(&p->index, LLVMGetSuccessor(last, i)) - 1;
+        if (LLVMIsAReturnInst(last)) {
+            at[n++] = p->n;
+            ends[p->ends.n++] = b;
+        }
+        p->onward[b] = (struct ptx_edges){ at, (int)n };
+    }
+    p->ends.at = ends;
+    return ends && p->onward;
+}
+
+static bool dominators_find(struct places *p)
+{
+    int all = p->n + 1, reached;
+    int *order = AW_NEW_ARRAY(&p->arena, int, (size_t)all), *number = AW_NEW_ARRAY(&p->arena, int, (size_t)all);
+    p->idom = AW_NEW_ARRAY(&p->arena, int, (size_t)p->n);
+    p->pdom = AW_NEW_ARRAY(&p->arena, int, (size_t)all);
+    if (!order || !number || !p->idom || !p->pdom ||
+        !ptx_graph_order(&p->arena, p, all, p->n, edges_into, order, number, &reached))
+        return false;
+    ptx_graph_dominators(p, p->n, NULL, NULL, edges_into, p->idom);
+    for (int i = 0; i < all; i++)
+        p->pdom[i] = -1;
+    ptx_graph_dominators(p, reached, order, number, edges_onward, p->pdom);
+    return true;
+}
+
 static bool places_init(struct places *p, V kernel, const uint32_t *block)
 {
     *p = (struct places){ .kernel = kernel, .module = LLVMGetGlobalParent(kernel), .extent = { 2 * WARP, 8, 4 } };
@@ -655,16 +717,8 @@ static bool places_init(struct places *p, V kernel, const uint32_t *block)
     for (int d = 0; d < 3 && block[1]; d++)
         p->extent[d] = block[d];
     p->threads = block[1] ? p->extent[0] * p->extent[1] * p->extent[2] : 0;
-    if (!ptx_blocks_order(LLVMGetEntryBasicBlock(kernel), &p->arena, &p->index, &p->blocks, &p->n) ||
-        !ptx_blocks_into(&p->arena, p->blocks, p->n, &p->index, &p->into))
-        return false;
-    p->idom = AW_NEW_ARRAY(&p->arena, int, (size_t)p->n);
-    return p->idom != NULL;
-}
-
-static struct ptx_edges edges_into(const void *graph, int node)
-{
-    return ((const struct places *)graph)->into[node];
+    return ptx_blocks_order(LLVMGetEntryBasicBlock(kernel), &p->arena, &p->index, &p->blocks, &p->n) &&
+           ptx_blocks_into(&p->arena, p->blocks, p->n, &p->index, &p->into) && onward_find(p) && dominators_find(p);
 }
 
 static void places_fini(struct places *p)
@@ -705,10 +759,8 @@ static bool kernel_search(V kernel, const uint32_t *block, unsigned space, bool 
     struct places p;
     bool found = false;
     *ret_ok = places_init(&p, kernel, block);
-    if (*ret_ok) {
-        ptx_graph_dominators(&p, p.n, NULL, NULL, edges_into, p.idom);
+    if (*ret_ok)
         found = meeting_find(&p, space, put);
-    }
     places_fini(&p);
     return found;
 }
