@@ -189,6 +189,31 @@ __global__ void searched(int *g)
     g[3] += 2 * g[4];
 }
 
+// So where blocks have set together what they add to (Eigen's sums of halves).
+__device__ void swap_in(int *g, int x)
+{
+    int old = *g, expected;
+    do {
+        expected = old;
+        old = atomicCAS(g, expected, expected + x);
+    } while (old != expected);
+}
+
+__global__ void set_and_added(int *g)
+{
+    int t = threadIdx.x, x = g[t];
+    __syncthreads();
+    if (gridDim.x == 1) {
+        if (t == 0)
+            g[0] = g[1] = 0;
+        __syncthreads();
+    }
+    swap_in(g, x);
+    swap_in(g + 1, 2 * x);
+    __syncthreads();
+    g[0] += g[1];
+}
+
 // Blocks set sums to 0 together, and add to them behind a barrier, which holds back no other block (dlib does).
 __global__ void zeroed(int *g, int n, int rows)
 {
@@ -322,6 +347,13 @@ int main()
             v[t] = v[t] & 1 ? i : v[t] & 2 ? -i : v[t];
         }
         v[3] += 2 * v[4];
+    });
+    run("set_and_added", 256, [](int *g) { set_and_added<<<1, 256>>>(g); }, [](std::vector<int> &v) {
+        int sum = 0;
+        for (int i = 0; i < 256; i++)
+            sum += v[i];
+        v[0] = 3 * sum;
+        v[1] = 2 * sum;
     });
     for (int blocks : { 1, 2, 7, 40, 2000 })
         run("zeroed", 90, [blocks](int *g) { zeroed<<<blocks, dim3(32, 4)>>>(g, 90, 400); }, [](std::vector<int> &v) {

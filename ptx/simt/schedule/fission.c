@@ -668,6 +668,7 @@ static bool divide(struct regions *r)
     do {
         if (!find_differing(r))
             return false;
+        r->divided = true;
         dissolve_parted(r);
         if (!find_heads(r))
             return false;
@@ -793,12 +794,35 @@ static bool plan_hazards(struct regions *r)
     return (!n || plan_with(r, added, n)) && !r->u->status;
 }
 
-/* In place of the meetings that a body lacks which keeps its calls of the runtime. */
-static void take_turns(struct regions *r)
+/* Do all warps come together to each place where they are to meet if they can? */
+static bool meetings_together(const struct regions *r)
 {
-    plan_again(r);
-    if (r->pdom && !r->u->status)
-        simt_hazard_turns(r);
+    for (int b = 0; r->divided && b < r->f.n_blocks; b++)
+        for (LLVMValueRef x = LLVMGetFirstInstruction(r->f.blocks[b].bb); x; x = LLVMGetNextInstruction(x))
+            if (r->parted[b] && simt_private_called(x) == SIMT_PRIVATE_MEET_IF_CAN)
+                return false;
+    return r->divided;
+}
+
+/* In place of the meetings that bodies lack which keep their calls of the runtime: warps of a block may have different bodies, so
+ * they meet by all of these or none. */
+static void take_turns(struct regions *r, int n)
+{
+    struct simt *u = r->u;
+    bool together = !u->stats.barrier;
+    for (int i = 0; i < n; i++) {
+        plan_again(&r[i]);
+        together = together && meetings_together(&r[i]);
+    }
+    for (int i = 0; i < n && together && !u->status; i++) {
+        calls added = { 0 };
+        meet_where_can(&r[i], &added);
+        aw_vec_fini(&added);
+    }
+    forget_meetings(u);
+    for (int i = 0; i < n; i++)
+        if (r[i].pdom && !u->status)
+            simt_hazard_turns(&r[i]);
 }
 
 /* Where every part begins at the same place of a row (or column), that index of its first thread is no longer each one's own. */
@@ -835,9 +859,9 @@ bool simt_fission(struct simt *u, LLVMValueRef *bodies, int n)
         cut = plan(&r[i]) || (!u->status && simt_private_find(u->out, SIMT_PRIVATE_MEET_TOGETHER) && plan_apart(&r[i]));
         cut = cut && plan_meetings(&r[i]) && plan_hazards(&r[i]);
     }
+    if (!cut && warps != 1 && !u->status && minds_hazards(u))
+        take_turns(r, n);
     forget_meetings(u);
-    for (int i = 0; i < n && !cut && warps != 1 && !u->status && minds_hazards(u); i++)
-        take_turns(&r[i]);
     for (int i = 0; i < n && cut && !u->status; i++)
         cut = simt_fission_cut(&r[i]);
     for (int i = 0; i < n; i++)

@@ -31,6 +31,7 @@ struct regions {
     struct aw_ptrmap differs; /* values that need not be the same for all warps of a block */
     bool *head;               /* by block: does a region begin here? */
     bool *parted;             /* by block: some warps may come here while others do not, or not as often */
+    bool divided;             /* parted[] is known */
     bool *joins;              /* by block: warps that have parted meet here */
     struct aw_ptrmap stays;   /* phi of a head -> the value that is kept where the phi is: from its definition on, the phi is done
                                * with */
