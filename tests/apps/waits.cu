@@ -951,6 +951,31 @@ __global__ void told_fence(int *cells, int *out)
     go_on(cells, out);
 }
 
+/* All lanes write for the next block, and the first one tells it so, behind a fence, without a barrier of the warp. */
+__global__ void told_by_one(int *cells, int *out)
+{
+    volatile int *sums = cells + 256;
+    int b = blockIdx.x, t = threadIdx.x, x = 1;
+    for (int d = 1; d < 32; d *= 2) {
+        int other = __shfl_up_sync(~0u, x, d);
+        x += t >= d ? other : 0;
+    }
+    if (b > 0) {
+        while (atomicAdd(cells + b - 1, 0) == 0)
+            ;
+        x += sums[32 * b - 1];
+    }
+#pragma unroll 1
+    for (int i = 0; i < 320; i++) /* back to where it was, which takes time */
+        x = x << 1 | unsigned(x) >> 31;
+    sums[32 * b + t] = x;
+    if (t == 0) {
+        __threadfence();
+        atomicAdd(cells + b, 1);
+    }
+    out[thread()] = x == 32 * b + t + 1;
+}
+
 /* All look, and each warp has looked at something else before, other times than the others. */
 __global__ void all_look(int *cells, int *out)
 {
@@ -984,7 +1009,8 @@ static const pattern patterns[] = {
     P(warps_mbarrier, 2, 64),
     P(warps_named, 2, 64), P(producer_ends, 1, 160), P(after_ended, 2, 192), P(other_warp, 2, 128), P(other_warp_votes, 2, 128),
     P(other_warp_shared, 2, 128), P(block_chain, 20, 64), P(grid_barrier, 4, 64), P(look_back, 40, 64), P(queue, 2, 64),
-    P(tasks, 2, 64), P(told, 20, 128), P(told_when, 20, 128), P(told_fence, 20, 128), P(all_look, 20, 256),
+    P(tasks, 2, 64), P(told, 20, 128), P(told_when, 20, 128), P(told_fence, 20, 128), P(told_by_one, 120, 32),
+    P(all_look, 20, 256),
     ROWS(block_lock, 20, 128), ROWS(lane_waits, 2, 64),
 #undef P
 #undef ROWS

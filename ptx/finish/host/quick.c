@@ -140,10 +140,13 @@ static bool names_shared(V c)
     return false;
 }
 
-/* What the lanes of a warp, one after another, have not yet all done with shared memory, as bits: in step, all lanes have
- * read before one writes what others read, and so on.  Machine code leaves unsaid that they are, before sm_70 all programs
- * did, and later ones count on it that lack a barrier of the warp. */
-enum pending { PENDING_NOTHING = 0, PENDING_READS = 1, PENDING_WRITES = 2, PENDING_ANY = 3 };
+/* What the lanes of a warp, one after another, have not yet all done, as bits: reads and writes of shared memory, and writes of
+ * other memory.  In step, all lanes have read before one writes what others read, and so on, and have written before one of them
+ * tells other warps so, behind a fence.  Machine code leaves unsaid that they are, before sm_70 all programs did, and later ones
+ * count on it that lack a barrier of the warp. */
+enum pending {
+    PENDING_NOTHING = 0, PENDING_READS = 1, PENDING_WRITES = 2, PENDING_SHARED = 3, PENDING_ELSEWHERE = 4, PENDING_ANY = 7,
+};
 
 /* What a generic address is made of: no address that is seen, a variable of another space or an argument, perhaps shared
  * memory. */
@@ -201,10 +204,29 @@ static bool counts_on_step(struct quick *q, V x, enum pending *pending)
     bool generic = p && space(p) == AS_GENERIC;
     bool ordered = generic && !both && (LLVMGetVolatile(x) || LLVMGetOrdering(x) != LLVMAtomicOrderingNotAtomic);
     bool unknown = generic && q->shared_is_generic && base_of(p, DEPTH) != BASE_OTHER;
+    bool outside = p && !reads && (space(p) == AS_GENERIC || space(p) == AS_GLOBAL);
+    enum pending before = *pending & PENDING_SHARED, elsewhere = outside ? PENDING_ELSEWHERE : *pending & PENDING_ELSEWHERE;
+    *pending = before | elsewhere;
     if (!p || (space(p) != AS_SHARED && !ordered && !unknown))
         return false;
-    bool step = !both && *pending != PENDING_NOTHING && !(reads && *pending == PENDING_READS);
-    *pending = reads ? PENDING_READS : PENDING_WRITES;
+    *pending = (reads ? PENDING_READS : PENDING_WRITES) | elsewhere;
+    return !both && before != PENDING_NOTHING && !(reads && before == PENDING_READS);
+}
+
+static bool orders_writes(LLVMAtomicOrdering how)
+{
+    return how == LLVMAtomicOrderingRelease || how == LLVMAtomicOrderingAcquireRelease ||
+           how == LLVMAtomicOrderingSequentiallyConsistent;
+}
+
+/* May `x` tell other warps what all lanes have written before, though one lane alone comes to it?  Then it waits for them. */
+static bool tells_writes(V x, enum pending *pending)
+{
+    bool access = LLVMIsAFenceInst(x) || LLVMIsAStoreInst(x) || LLVMIsAAtomicRMWInst(x);
+    LLVMAtomicOrdering how = access ? LLVMGetOrdering(x) : LLVMIsAAtomicCmpXchgInst(x) ? LLVMGetCmpXchgSuccessOrdering(x)
+                                                                                       : LLVMAtomicOrderingNotAtomic;
+    bool step = orders_writes(how) && (*pending & PENDING_ELSEWHERE);
+    *pending &= step ? PENDING_SHARED : PENDING_ANY;
     return step;
 }
 
@@ -228,7 +250,8 @@ static enum pending steps_of_block(struct quick *q, LLVMBasicBlockRef bb, enum p
             pending = PENDING_NOTHING;
         if (call)
             pending = PENDING_ANY;
-        if ((fence || counts_on_step(q, x, &pending)) && make)
+        bool tells = !fence && tells_writes(x, &pending), counts = counts_on_step(q, x, &pending);
+        if ((fence || tells || counts) && make)
             step_before(q, x);
         if (fence && make)
             LLVMInstructionEraseFromParent(x);
