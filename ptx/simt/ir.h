@@ -152,6 +152,7 @@ struct simt {
     struct simt_line_tables lines;
     struct simt_counts counts;
     bool meets;                         /* barriers are calls whose meaning simt_fission settles */
+    bool polls;                         /* a loop waits for what other warps, of its block perhaps, tell it */
     enum simt_schedule schedule;
     uint32_t frame_bytes, turn_bytes;   /* what it keeps between two calls, and about what a call reads and writes */
     bool plain_updates; /* atomics on a block's own memory are loads and stores somewhere: no other warp may come in between */

@@ -214,6 +214,20 @@ __global__ void set_and_added(int *g)
     g[0] += g[1];
 }
 
+// Warps update one place each in its turn: who met there would wait for ever.
+__global__ void in_turns(int *g, volatile int *turn)
+{
+    int w = threadIdx.x / 32;
+    while (*turn != w)
+        ;
+    __threadfence();
+    g[0] = 3 * g[0] + w;
+    __syncwarp();
+    __threadfence();
+    if (threadIdx.x % 32 == 0)
+        *turn = w + 1;
+}
+
 // Blocks set sums to 0 together, and add to them behind a barrier, which holds back no other block (dlib does).
 __global__ void zeroed(int *g, int n, int rows)
 {
@@ -354,6 +368,13 @@ int main()
             sum += v[i];
         v[0] = 3 * sum;
         v[1] = 2 * sum;
+    });
+    run("in_turns", 1, [](int *g) {
+        CHECK(cudaMemset(g + 1, 0, sizeof(int)));
+        in_turns<<<1, 256>>>(g, g + 1);
+    }, [](std::vector<int> &v) {
+        for (int w = 0; w < 8; w++)
+            v[0] = 3 * v[0] + w;
     });
     for (int blocks : { 1, 2, 7, 40, 2000 })
         run("zeroed", 90, [blocks](int *g) { zeroed<<<blocks, dim3(32, 4)>>>(g, 90, 400); }, [](std::vector<int> &v) {

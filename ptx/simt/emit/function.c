@@ -189,6 +189,7 @@ static void wait_emit(struct simt_fn *f, int b)
     LLVMBuildCondBr(u->b, f->loops[l].again, yield, look);
     LLVMPositionBuilderAtEnd(u->b, yield);
     simt_yield_emit(f);
+    u->polls = true;
     LLVMBuildBr(u->b, look);
     LLVMPositionBuilderAtEnd(u->b, look);
 }

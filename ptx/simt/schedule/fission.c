@@ -805,11 +805,11 @@ static bool meetings_together(const struct regions *r)
 }
 
 /* In place of the meetings that bodies lack which keep their calls of the runtime: warps of a block may have different bodies, so
- * they meet by all of these or none. */
+ * they meet by all of these or none; and not where one of them may wait for what another one does behind that. */
 static void take_turns(struct regions *r, int n)
 {
     struct simt *u = r->u;
-    bool together = !u->stats.barrier;
+    bool together = !u->stats.barrier && !u->polls;
     for (int i = 0; i < n; i++) {
         plan_again(&r[i]);
         together = together && meetings_together(&r[i]);
