@@ -88,6 +88,7 @@ void simt_scatter_some(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
 /* May the `bytes` from `first` on be read, between whose first and last one there is nothing but what lanes ask for?  An i1. */
 LLVMValueRef simt_may_read_all(struct simt_fn *f, LLVMValueRef first, int64_t bytes);
 /* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
+LLVMValueRef simt_gather_at(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, LLVMValueRef ptrs); /* bytes at `ptrs` */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
 /* A masked load, store, gather or scatter (llvm_version.h); `align` in bytes. */
 LLVMValueRef simt_masked(struct simt *u, enum ptx_intrinsic id, LLVMTypeRef types[2], LLVMValueRef args[PTX_MASKED_OPERANDS],

@@ -240,6 +240,13 @@ LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type,
     return gather(f, &a, by ? LLVMBuildGEP2(f->u->b, f->u->i8, ptrs, &at, 1, "") : ptrs);
 }
 
+LLVMValueRef simt_gather_at(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, LLVMValueRef ptrs)
+{
+    struct access a = access_of(f, inst, simt_access_address(inst), type);
+    a.align = 1;
+    return gather(f, &a, ptrs);
+}
+
 void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x)
 {
     struct access a = access_of(f, inst, simt_access_address(inst), LLVMGetElementType(LLVMTypeOf(x)));
