@@ -36,9 +36,13 @@ int simt_loop_left(struct simt_fn *f, int block);               /* outermost div
 bool simt_defined_in(struct simt_fn *f, int loop, LLVMValueRef v);
 
 /* ---- likely_row.c */
-/* Is a varying address likely that of neighbouring elements of `size` bytes in most warps?  *ret_scaled: by a stride that is not
- * known, and so perhaps 0: the same element for all lanes. */
-bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled);
+enum { SIMT_MORE_ROWS = 3 };
+struct simt_likely {
+    bool scaled; /* by a stride that is not known, and so perhaps 0: the same element for all lanes */
+    int more;    /* rows that lanes are likely in beyond the first one, at most SIMT_MORE_ROWS; 0, too: hardly ever, or many */
+};
+/* Is a varying address likely that of neighbouring elements of `size` bytes in most warps? */
+bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, struct simt_likely *ret);
 /* Is the value likely the same for all lanes but for a multiple of the lane's number that is not known? */
 bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v);
 /* Is the difference of the two integers likely the same for all lanes? */

@@ -6,12 +6,14 @@
  * apart as what is divided, a minimum is the operand in which lanes differ, and the last dimension's stride is one element. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "simt/analysis/analysis.h"
+#include <math.h>
 
 #include "base/map.h"
 
 /* An index of 25 dimensions, PyTorch's most, that is taken apart: some ten operations for each, and sums as deep. */
 enum { DEPTH = 200, STEPS = 1200, MAX_WAYS = 32 /* that meet in a phi */,
-       ROUND_STEPS = 16 /* additions in a loop's round */ };
+       ROUND_STEPS = 16 /* additions in a loop's round */, UNKNOWN_LENGTH = 24 /* of a row, in elements: a guess */,
+       RARE = 16 /* rows whose end so many vectors never meet, but for one: not worth code */ };
 
 struct guessed {
     bool known;
@@ -19,6 +21,8 @@ struct guessed {
     bool scaled;  /* is a part of it known but for a factor, such as a dimension's stride? */
     bool weak;    /* does it hold for some lanes only: nothing is known of a choice's other way, or rows are short? */
     int64_t step; /* how far a lane is from the one before it */
+    float change; /* the same before quotients were rounded down */
+    float ends;   /* of rows, for each lane, at most */
 };
 
 static const struct guessed unknown;
@@ -47,9 +51,20 @@ static bool is_steady(struct guess *g, LLVMValueRef v, int depth)
     return true;
 }
 
+/* Of a quotient that is computed with: where it changes, a row ends. */
+static struct guessed used(struct guessed a)
+{
+    if (!a.step) {
+        a.ends = fmaxf(a.ends, fabsf(a.change));
+        a.change = 0;
+    }
+    return a;
+}
+
 static struct guessed both(struct guessed a, struct guessed b, int64_t step)
 {
-    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, a.weak || b.weak, step };
+    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, a.weak || b.weak, step, (float)step,
+                             fmaxf(a.ends, b.ends) };
 }
 
 /* Of values that a choice is made between: the step that goes on, rather than a bound or a reflection. */
@@ -58,6 +73,8 @@ static struct guessed either(struct guessed a, struct guessed b)
     if (!a.known && !b.known)
         return unknown;
     struct guessed r = a.known && b.known ? both(a, b, a.step > b.step ? a.step : b.step) : a.known ? a : b;
+    if (a.known && b.known)
+        r.change = a.step > b.step || (a.step == b.step && fabsf(a.change) > fabsf(b.change)) ? a.change : b.change;
     bool one_way = !a.known || !b.known;
     r.weak |= one_way;
     r.parts |= one_way || a.step != b.step;
@@ -118,6 +135,12 @@ static uint64_t row_length(LLVMValueRef v)
     return op != LLVMLShr && op != LLVMAShr ? (uint64_t)c : 1ull << (c & 63);
 }
 
+/* How much of a row a lane is that far from the one before it. */
+static float of_row(float change, uint64_t length)
+{
+    return length ? change / (length == UINT64_MAX ? (float)UNKNOWN_LENGTH : (float)length) : 0;
+}
+
 static struct guessed divided(struct guess *g, LLVMValueRef v, int depth, bool remainder)
 {
     struct guessed b = guess(g, LLVMGetOperand(v, 1), depth);
@@ -130,6 +153,10 @@ static struct guessed divided(struct guess *g, LLVMValueRef v, int depth, bool r
     b.weak |= !a.known || a.weak || ends_within(g, row_length(v), a.step);
     b.parts |= !a.known || a.parts || a.scaled || a.step;
     b.step = remainder ? a.step : 0;
+    float rows = a.known ? of_row(a.change, row_length(v)) : 0;
+    b.change = remainder ? (float)a.step : rows;
+    b.ends = fmaxf(b.ends, a.known ? a.ends : 0);
+    b.ends = remainder ? fmaxf(b.ends, fabsf(rows)) : b.ends;
     return b;
 }
 
@@ -137,7 +164,7 @@ static struct guessed gep(struct guess *g, LLVMValueRef v, int depth)
 {
     if (LLVMGetNumOperands(v) != 2)
         return unknown;
-    struct guessed base = guess(g, LLVMGetOperand(v, 0), depth), x = guess(g, LLVMGetOperand(v, 1), depth);
+    struct guessed base = used(guess(g, LLVMGetOperand(v, 0), depth)), x = used(guess(g, LLVMGetOperand(v, 1), depth));
     int64_t size = (int64_t)LLVMABISizeOfType(g->f->u->in_layout, LLVMGetGEPSourceElementType(v));
     return both(base, x, base.step + x.step * size);
 }
@@ -154,7 +181,7 @@ static struct guessed of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int
 {
     int64_t c = 1;
     LLVMValueRef x = LLVMGetOperand(v, 0), y = LLVMGetOperand(v, 1);
-    struct guessed a = guess(g, x, depth), b = guess(g, y, depth), r = both(a, b, 0);
+    struct guessed a = used(guess(g, x, depth)), b = used(guess(g, y, depth)), r = both(a, b, 0);
     if (!r.known)
         return unknown;
     bool constant = simt_int_const(y, &c) || (op == LLVMMul && simt_int_const(x, &c));
@@ -179,10 +206,12 @@ static struct guessed of_two(struct guess *g, LLVMValueRef v, LLVMOpcode op, int
         r.step = a.step;
         r.parts |= a.step != 0;
         r.weak |= c > 0 && ends_within(g, (uint64_t)c + 1, a.step);
+        r.ends = c > 0 ? fmaxf(r.ends, fabsf(of_row(a.change, (uint64_t)c + 1))) : r.ends;
         r.known = !b.step && constant && is_mask(c, a.step);
         break;
     default: return unknown;
     }
+    r.change = (float)r.step;
     return r;
 }
 
@@ -211,7 +240,7 @@ static struct guessed compute(struct guess *g, LLVMValueRef v, int depth)
     case LLVMGetElementPtr:
         return gep(g, v, depth);
     case LLVMLoad: /* of a row's own number, as in a list of rows: where it is the same for all, so is what is read */
-        a = guess(g, LLVMGetOperand(v, 0), depth);
+        a = used(guess(g, LLVMGetOperand(v, 0), depth));
         return a.step || LLVMGetVolatile(v) ? unknown : a;
     case LLVMCall:
         return call(g, v, depth);
@@ -230,6 +259,7 @@ static struct guessed guess(struct guess *g, LLVMValueRef v, int depth)
         for (int i = 2; i < g->f->u->lanes; i++)
             if (val->off[i] - val->off[i - 1] != r.step)
                 return unknown;
+        r.change = (float)r.step;
     }
     if (!val || val->kind == SIMT_AFFINE)
         return r;
@@ -256,11 +286,19 @@ static struct guessed guess_of(struct simt_fn *f, LLVMValueRef v)
     return r;
 }
 
-bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, bool *ret_scaled)
+/* Rows beyond the first one that a vector may come to. */
+static int more_rows(const struct simt_fn *f, const struct guessed *r)
+{
+    float most = (float)(f->u->lanes - 1) * r->ends;
+    return most * RARE <= 1 || most > SIMT_MORE_ROWS ? 0 : (int)ceilf(most);
+}
+
+bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, struct simt_likely *ret)
 {
     struct guessed r = simt_varying(f, ptr) ? guess_of(f, ptr) : unknown;
-    *ret_scaled = r.scaled && !r.step;
-    return r.known && r.parts && (r.step == (int64_t)size || *ret_scaled);
+    ret->scaled = r.scaled && !r.step;
+    ret->more = r.step ? more_rows(f, &r) : 0;
+    return r.known && r.parts && (r.step == (int64_t)size || ret->scaled);
 }
 
 bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v)

@@ -45,10 +45,17 @@ void simt_op_emit(struct simt_fn *f, LLVMValueRef inst);
 LLVMValueRef simt_op_build(struct simt_fn *f, LLVMValueRef inst, bool vec);
 
 /* ---- likely_row.c */
-/* Are lanes that run at neighbouring elements of that size?  An i1, and where the first lane's is then, as a scalar of the
- * source's address; NULL: it cannot be asked.  *ret_same: does the first lane run, and all others at its element?  NULL: nobody
- * asks. */
-LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef *ret_base, LLVMValueRef *ret_same);
+/* Neighbouring elements, one for each lane, and who is there. */
+struct simt_row {
+    LLVMValueRef base;  /* where the first lane's is, a plain pointer, if `ok` */
+    LLVMValueRef lanes; /* a mask: may be set for lanes that do not run */
+    LLVMValueRef ok;    /* i1: no index wraps; NULL = true */
+};
+/* Are lanes that run at neighbouring elements of that size, the first one's and those behind?  An i1; NULL: it cannot be asked.
+ * *ret_same: does the first lane run, and all others at its element?  NULL: nobody asks. */
+LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, struct simt_row *ret, LLVMValueRef *ret_same);
+/* The row of the first lane of the mask `rest`, where it could be asked before; some lane is on. */
+void simt_ask_row_of(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef rest, struct simt_row *ret);
 
 /* ---- quotient.c */
 /* A division or remainder of vectors, by floating point; NULL: it is better left to the machine. */
@@ -81,6 +88,7 @@ LLVMValueRef simt_addresses(struct simt_fn *f, LLVMValueRef ptr); /* the lanes',
 LLVMValueRef simt_window(struct simt_fn *f, LLVMValueRef at);     /* `at` bytes (i32) into the shared window */
 /* What the lanes read as `type` at a load's address and `by` bytes; and writes x to a store's. */
 LLVMValueRef simt_gather(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, int64_t by);
+LLVMValueRef simt_gather_at(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, LLVMValueRef ptrs); /* bytes at `ptrs` */
 void simt_scatter(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
 /* The same in small code, for what is rare: of the load `inst` at another one's address and `by` bytes, of the store `inst`. */
 LLVMValueRef simt_gather_some(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef other, int64_t by);
@@ -88,7 +96,6 @@ void simt_scatter_some(struct simt_fn *f, LLVMValueRef inst, LLVMValueRef x);
 /* May the `bytes` from `first` on be read, between whose first and last one there is nothing but what lanes ask for?  An i1. */
 LLVMValueRef simt_may_read_all(struct simt_fn *f, LLVMValueRef first, int64_t bytes);
 /* Tells LLVM in which state space a load or store is, whose source address is `ptr`. */
-LLVMValueRef simt_gather_at(struct simt_fn *f, LLVMValueRef inst, LLVMTypeRef type, LLVMValueRef ptrs); /* bytes at `ptrs` */
 void simt_mark_space(struct simt *u, LLVMValueRef access, LLVMValueRef ptr);
 /* A masked load, store, gather or scatter (llvm_version.h); `align` in bytes. */
 LLVMValueRef simt_masked(struct simt *u, enum ptx_intrinsic id, LLVMTypeRef types[2], LLVMValueRef args[PTX_MASKED_OPERANDS],

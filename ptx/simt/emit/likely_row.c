@@ -137,27 +137,54 @@ static LLVMValueRef ask_same(struct simt_fn *f, LLVMValueRef x, LLVMValueRef fir
     return simt_and(u, same, LLVMBuildExtractElement(u->b, f->mask, simt_c32(u, 0), ""));
 }
 
-LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef *ret_base, LLVMValueRef *ret_same)
+/* The row in which lane `lane`, an i64, is at its place: NULL: the first one. */
+static void row_of(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef x, LLVMValueRef lane, struct simt_row *ret)
 {
     struct simt *u = f->u;
     struct chain c = { .f = f };
     int64_t by = (int64_t)size, off[SIMT_LANES];
-    LLVMValueRef index = find_index(&c, ptr, &by), x = simt_vector(f, index);
-    if (LLVMGetTypeKind(LLVMTypeOf(index)) != LLVMIntegerTypeKind || simt_width(LLVMTypeOf(index)) < 32)
-        return NULL;
+    LLVMTypeRef type = LLVMGetElementType(LLVMTypeOf(x));
+    find_index(&c, ptr, &by);
     for (int i = 0; i < u->lanes; i++)
         off[i] = by * i;
-    x = LLVMBuildFreeze(u->b, x, "");
-    LLVMValueRef first = LLVMBuildExtractElement(u->b, x, simt_c32(u, 0), "");
-    LLVMTypeRef type = simt_type(u, LLVMTypeOf(index));
+    LLVMValueRef first = LLVMBuildExtractElement(u->b, x, lane ? lane : simt_c32(u, 0), "");
+    if (lane) {
+        LLVMValueRef before = LLVMBuildMul(u->b, LLVMBuildIntCast2(u->b, lane, type, 0, ""), LLVMConstInt(type, (uint64_t)by, 0),
+                                           "");
+        first = LLVMBuildSub(u->b, first, before, "");
+    }
     LLVMValueRef want = LLVMBuildAdd(u->b, simt_splat(u, first), simt_offset_vec(u, off, type), "");
-    LLVMValueRef row = LLVMBuildICmp(u->b, LLVMIntEQ, x, want, "");
-    if (f->mask)
-        row = LLVMBuildOr(u->b, row, LLVMBuildNot(u->b, f->mask, ""), "");
-    if (ret_same)
-        *ret_same = ask_same(f, x, first);
+    ret->lanes = LLVMBuildICmp(u->b, LLVMIntEQ, x, want, "");
     for (int i = c.n - 1; i >= 0; i--)
         first = first_of(&c, i, first);
-    *ret_base = simt_is_shared_ptr(LLVMTypeOf(ptr)) ? simt_window(f, first) : first;
-    return simt_and(u, c.ok, simt_all_on(u, row));
+    ret->base = simt_is_shared_ptr(LLVMTypeOf(ptr)) ? simt_window(f, first) : first;
+    ret->ok = c.ok;
+}
+
+/* What all lanes' addresses are made of alike; NULL: that cannot be asked. */
+static LLVMValueRef index_of(struct simt_fn *f, LLVMValueRef ptr, uint64_t size)
+{
+    struct chain c = { .f = f };
+    int64_t by = (int64_t)size;
+    LLVMValueRef index = find_index(&c, ptr, &by);
+    bool integer = LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMIntegerTypeKind && simt_width(LLVMTypeOf(index)) >= 32;
+    return integer ? LLVMBuildFreeze(f->u->b, simt_vector(f, index), "") : NULL;
+}
+
+LLVMValueRef simt_ask_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, struct simt_row *ret, LLVMValueRef *ret_same)
+{
+    struct simt *u = f->u;
+    LLVMValueRef x = index_of(f, ptr, size);
+    if (!x)
+        return NULL;
+    row_of(f, ptr, size, x, NULL, ret);
+    if (ret_same)
+        *ret_same = ask_same(f, x, LLVMBuildExtractElement(u->b, x, simt_c32(u, 0), ""));
+    LLVMValueRef row = f->mask ? LLVMBuildOr(u->b, ret->lanes, LLVMBuildNot(u->b, f->mask, ""), "") : ret->lanes;
+    return simt_and(u, ret->ok, simt_all_on(u, row));
+}
+
+void simt_ask_row_of(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, LLVMValueRef rest, struct simt_row *ret)
+{
+    row_of(f, ptr, size, index_of(f, ptr, size), simt_first_lane(f->u, rest, false), ret);
 }

@@ -644,11 +644,11 @@ bool simt_affine_load(struct simt_fn *f, LLVMValueRef inst)
 
 enum { LIKELY_ROWS = 48 /* in a function: two forms of an access take twice the code */ };
 
-static bool likely_row(struct simt_fn *f, const struct access *a, bool *ret_scaled)
+static bool likely_row(struct simt_fn *f, const struct access *a, struct simt_likely *ret)
 {
     struct simt *u = f->u;
     bool fits = packs(a->elem) && !a->ordered && !a->rare && u->lanes > 1 && f->form != SIMT_FORM_SINGLE;
-    return fits && f->likely < LIKELY_ROWS && simt_likely_row(f, a->ptr, a->size, ret_scaled);
+    return fits && f->likely < LIKELY_ROWS && simt_likely_row(f, a->ptr, a->size, ret);
 }
 
 /* Offsets of a row, which are interned with those of the shapes. */
@@ -685,28 +685,152 @@ static LLVMValueRef load_same(struct simt_fn *f, const struct access *a, LLVMVal
     return x;
 }
 
-bool simt_likely_load(struct simt_fn *f, LLVMValueRef inst)
+/* How many rows that vectors come to the end of are worth a masked access each. */
+static int rows_worth(struct simt_fn *f, const struct access *a, const struct simt_likely *likely)
+{
+    bool fast = f->u->options->small_masks && (a->size >= 4 || f->u->lanes * (int)a->size >= 16);
+    return fast && likely->more && simt_step(f->u, PTX_PASS_ROW_ENDS) ? likely->more : 0;
+}
+
+/* Lanes that are in several rows: an access for each, of the lanes that are in it. */
+struct rows {
+    struct simt_row row;
+    LLVMValueRef rest, in;        /* masks: lanes that no row has had, and of those the ones in `row` */
+    LLVMBasicBlockRef each, done; /* where each lane has its own access; where all have been */
+    int left;                     /* rows that may follow */
+};
+
+static void branch_unless(struct simt_fn *f, LLVMValueRef cond, LLVMBasicBlockRef otherwise)
+{
+    LLVMBasicBlockRef next = simt_new_block(f, "rows");
+    LLVMBuildCondBr(f->u->b, cond, next, otherwise);
+    LLVMPositionBuilderAtEnd(f->u->b, next);
+}
+
+static LLVMValueRef count_lanes(struct simt *u, LLVMValueRef mask)
+{
+    LLVMValueRef bits = simt_bits(u, mask);
+    return simt_intrinsic(u, "llvm.ctpop", &u->i32, 1, &bits, 1);
+}
+
+/* Goes to where each lane has its own access unless the row may be accessed. */
+static void row_begin(struct simt_fn *f, struct rows *r)
+{
+    if (r->row.ok)
+        branch_unless(f, r->row.ok, r->each);
+    r->in = LLVMBuildAnd(f->u->b, r->row.lanes, r->rest, "");
+    r->rest = LLVMBuildAnd(f->u->b, r->rest, LLVMBuildNot(f->u->b, r->row.lanes, ""), "");
+}
+
+static void rows_begin(struct simt_fn *f, const struct access *a, const struct simt_row *first, int more, LLVMBasicBlockRef done,
+                       struct rows *ret)
+{
+    *ret = (struct rows){ .row = *first, .rest = simt_full(f->u, f->mask), .each = simt_new_block(f, "each"), .done = done,
+                          .left = more };
+    f->epoch++;
+    row_begin(f, ret);
+}
+
+/* The next lane's row.  It is as long as those behind: if too many lanes would be left, each has its own access. */
+static void rows_next(struct simt_fn *f, const struct access *a, struct rows *r)
 {
     struct simt *u = f->u;
+    r->left--;
+    simt_ask_row_of(f, a->ptr, a->size, r->rest, &r->row);
+    row_begin(f, r);
+    LLVMValueRef room = LLVMBuildMul(u->b, count_lanes(u, r->in), simt_c32(u, r->left), "");
+    branch_unless(f, LLVMBuildICmp(u->b, LLVMIntULE, count_lanes(u, r->rest), room, ""), r->each);
+}
+
+/* Goes to `done` when all lanes have been; false: they have. */
+static bool rows_go_on(struct simt_fn *f, struct rows *r)
+{
+    struct simt *u = f->u;
+    if (!r->left) {
+        LLVMBuildBr(u->b, r->done);
+        LLVMPositionBuilderAtEnd(u->b, r->each);
+        return false;
+    }
+    LLVMBasicBlockRef on = simt_new_block(f, "rows");
+    LLVMBuildCondBr(u->b, simt_any(u, r->rest), on, r->done);
+    LLVMPositionBuilderAtEnd(u->b, on);
+    return true;
+}
+
+/* Returns how many ways there are to `done`; the builder is left where each lane has its own access. */
+static unsigned load_rows(struct simt_fn *f, const struct access *a, const struct simt_row *row, int more, LLVMBasicBlockRef done,
+                          LLVMValueRef *ret_x, LLVMBasicBlockRef *ret_from)
+{
+    struct simt *u = f->u;
+    struct rows r;
+    int64_t off[SIMT_LANES];
+    unsigned n = 0;
+    row_offsets(u, a->size, off);
+    rows_begin(f, a, row, more, done, &r);
+    LLVMValueRef first = r.in, x = NULL;
+    do {
+        rows_next(f, a, &r);
+        x = x ? x : run_load(f, a, row->base, off, u->lanes, first);
+        x = LLVMBuildSelect(u->b, r.in, run_load(f, a, r.row.base, off, u->lanes, r.in), x, "");
+        ret_x[n] = x;
+        ret_from[n++] = LLVMGetInsertBlock(u->b);
+    } while (rows_go_on(f, &r));
+    return n;
+}
+
+/* Lanes that follow go behind those of the row: the last one's value stays where addresses meet. */
+static void branch_unless_in_order(struct simt_fn *f, const struct rows *r)
+{
+    struct simt *u = f->u;
+    LLVMValueRef rest = simt_bits(u, r->rest), before = LLVMBuildSub(u->b, rest, simt_c32(u, 1), "");
+    LLVMValueRef below = LLVMBuildAnd(u->b, before, LLVMBuildNot(u->b, rest, ""), ""); /* all lanes, where there is no rest */
+    LLVMValueRef behind = LLVMBuildAnd(u->b, simt_bits(u, r->in), LLVMBuildNot(u->b, below, ""), "");
+    branch_unless(f, LLVMBuildICmp(u->b, LLVMIntEQ, behind, simt_c32(u, 0), ""), r->each);
+}
+
+static void store_rows(struct simt_fn *f, const struct access *a, const struct simt_row *row, int more, LLVMValueRef x,
+                       LLVMBasicBlockRef done)
+{
+    struct rows r;
+    rows_begin(f, a, row, more, done, &r);
+    branch_unless_in_order(f, &r);
+    for (LLVMValueRef first = r.in;; first = NULL) {
+        rows_next(f, a, &r);
+        branch_unless_in_order(f, &r);
+        if (first)
+            masked_store(f, a, row->base, first, x);
+        masked_store(f, a, r.row.base, r.in, x);
+        if (!rows_go_on(f, &r))
+            break;
+    }
+}
+
+bool simt_likely_load(struct simt_fn *f, LLVMValueRef inst)
+{
+    enum { WAYS = SIMT_MORE_ROWS + 3 };
+    struct simt *u = f->u;
     struct access a = access_of(f, inst, LLVMGetOperand(inst, 0), LLVMTypeOf(inst));
-    bool scaled;
-    LLVMValueRef base, same = NULL, x[3];
-    LLVMValueRef row = likely_row(f, &a, &scaled) ? simt_ask_row(f, a.ptr, a.size, &base, scaled ? &same : NULL) : NULL;
-    LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL, from[3];
+    struct simt_likely likely;
+    struct simt_row r;
+    LLVMValueRef same = NULL, x[WAYS];
+    LLVMValueRef row = likely_row(f, &a, &likely) ? simt_ask_row(f, a.ptr, a.size, &r, likely.scaled ? &same : NULL) : NULL;
+    LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL, from[WAYS];
     int64_t off[SIMT_LANES];
     unsigned n = 0;
     if (!row)
         return false;
     row_offsets(u, a.size, off);
-    x[n] = affine_load(f, &a, base, off);
-    simt_prefetch_row(f, inst, base, (int64_t)a.size * u->lanes);
+    x[n] = affine_load(f, &a, r.base, off);
+    simt_prefetch_row(f, inst, r.base, (int64_t)a.size * u->lanes);
     from[n++] = LLVMGetInsertBlock(u->b);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, apart);
     if (same) {
-        x[n] = load_same(f, &a, base, same, done, &from[n]);
+        x[n] = load_same(f, &a, r.base, same, done, &from[n]);
         n++;
     }
+    if (rows_worth(f, &a, &likely))
+        n += load_rows(f, &a, &r, likely.more, done, &x[n], &from[n]);
     f->epoch++;
     x[n] = gather(f, &a, simt_addresses(f, a.ptr));
     from[n++] = LLVMGetInsertBlock(u->b);
@@ -722,19 +846,22 @@ bool simt_likely_load(struct simt_fn *f, LLVMValueRef inst)
 bool simt_likely_store(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
-    LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1), base;
+    LLVMValueRef value = LLVMGetOperand(inst, 0), ptr = LLVMGetOperand(inst, 1);
     struct access a = access_of(f, inst, ptr, LLVMTypeOf(value));
-    bool scaled;
-    LLVMValueRef row = likely_row(f, &a, &scaled) ? simt_ask_row(f, ptr, a.size, &base, NULL) : NULL;
+    struct simt_likely likely;
+    struct simt_row r;
+    LLVMValueRef row = likely_row(f, &a, &likely) ? simt_ask_row(f, ptr, a.size, &r, NULL) : NULL;
     LLVMValueRef x = row ? simt_vector(f, value) : NULL;
     LLVMBasicBlockRef done, apart = row ? split_on_row(f, row, &done) : NULL;
     int64_t off[SIMT_LANES];
     if (!row)
         return false;
     row_offsets(u, a.size, off);
-    affine_store(f, &a, base, off, x);
+    affine_store(f, &a, r.base, off, x);
     LLVMBuildBr(u->b, done);
     LLVMPositionBuilderAtEnd(u->b, apart);
+    if (rows_worth(f, &a, &likely))
+        store_rows(f, &a, &r, likely.more, x, done);
     f->epoch++;
     scatter(f, &a, simt_addresses(f, ptr), x);
     LLVMBuildBr(u->b, done);

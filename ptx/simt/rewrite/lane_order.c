@@ -109,13 +109,13 @@ static unsigned access_cost(struct simt_fn *f, LLVMValueRef x, bool *ret_uniform
 {
     LLVMValueRef p = simt_access_address(x);
     int64_t size = (int64_t)LLVMStoreSizeOfType(f->u->in_layout, simt_access_type(x));
-    bool scaled;
+    struct simt_likely likely;
     *ret_uniform = simt_uniform(f, p);
     if (*ret_uniform)
         return 1;
     if (!simt_varying(f, p))
         return lines(f, simt_offsets(f, p), size);
-    if (simt_likely_row(f, p, (uint64_t)size, &scaled) && !scaled)
+    if (simt_likely_row(f, p, (uint64_t)size, &likely) && !likely.scaled)
         return (unsigned)(f->u->lanes * size / LINE) + 1;
     return (unsigned)f->u->lanes;
 }
