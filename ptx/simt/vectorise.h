@@ -13,6 +13,9 @@
 #include "llvm_version.h"
 #include <llvm-c/Target.h>
 
+#define SIMT_ROWS "aw.rows" /* metadata of stack variables in SIMT IR, arrays of arrays of SIMT_VARIABLE_LANES integers, of each
+                             * of which one lane uses the first alone: the others' lie behind it */
+enum { SIMT_VARIABLE_LANES = 32 };
 #define SIMT_LOCAL "aw.local" /* metadata of stack variables in the vector form that the program may overrun, for whoever gives
                                * them a place */
 

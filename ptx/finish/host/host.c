@@ -511,7 +511,8 @@ static bool one_by_one(const struct ptx_host_machine *m)
 }
 
 /* For a debugger, and to be counted, besides, each line is in one place and runs when the source says so. */
-static const enum ptx_pass beyond_lines[] = { PTX_PASS_SERIALISE, PTX_PASS_REROLL, PTX_PASS_SCALED_LOOPS, PTX_PASS_TABLES,
+static const enum ptx_pass beyond_lines[] = { PTX_PASS_LOCAL_ROWS, PTX_PASS_SERIALISE, PTX_PASS_REROLL, PTX_PASS_SCALED_LOOPS,
+                                              PTX_PASS_TABLES,
                                               PTX_PASS_BLEND, PTX_PASS_RUNS,
                                               PTX_PASS_VERSIONS, PTX_PASS_PREFETCH };
 
@@ -523,6 +524,7 @@ static void pipeline_init(struct host *h)
         h->wishes.disabled[beyond_warps[i]] = true;
     for (size_t i = 0; i < sizeof beyond_lines / sizeof *beyond_lines && (h->machine.debug || h->machine.count); i++)
         h->wishes.disabled[beyond_lines[i]] = true;
+    h->wishes.disabled[PTX_PASS_LOCAL_ROWS] |= h->machine.checks || h->machine.race; /* who look at each lane's variables */
     h->pipeline = (struct ptx_pipeline){ .on = machine_on(&h->machine), .wishes = &h->wishes,
                                          .lifted = h->finish->lifted, .finisher = h, .module = &h->in,
                                          .machine = &h->tm, .kernel = h->finish->kernel, .diags = h->diags };

@@ -551,6 +551,8 @@ static void shape_alloca(struct simt_fn *f, struct simt_val *r)
     uint64_t align = LLVMGetAlignment(r->src), size = LLVMABISizeOfType(f->u->in_layout, type) * (uint64_t)count;
     align = align ? align : 1;
     size = (size + align - 1) / align * align;
+    if (ptx_metadata(r->src, SIMT_ROWS))
+        size = align = LLVMABISizeOfType(f->u->in_layout, LLVMGetElementType(LLVMGetElementType(type)));
     for (int i = 0; i < f->u->lanes; i++)
         o[i] = (int64_t)(size * (uint64_t)i);
     set_affine(f, r, o, false, (unsigned)__builtin_ctzll(align));

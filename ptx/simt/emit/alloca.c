@@ -1,4 +1,5 @@
-/* Stack variables: a copy for each lane, lane after lane.  Not yet interleaved, which would make indexed arrays contiguous.
+/* Stack variables: a copy for each lane, lane after lane, or, of arrays that lie in rows (finish/host/local_rows.c), element
+ * after element of all lanes.
  *
  * One that an access may overrun is marked, so that it is placed where only such variables lie (ptx/finish/host/local.c):
  * accesses at places that are not known, and addresses that are handed on. */
@@ -6,6 +7,8 @@
 #include "simt/analysis/analysis.h"
 #include "simt/emit/emit.h"
 #include <string.h>
+
+enum { ROW_ALIGN = 64 /* a line of the cache, a register */ };
 
 static bool inside(struct simt *u, LLVMTypeRef type, int64_t at, uint64_t size)
 {
@@ -81,8 +84,9 @@ void simt_alloca_emit(struct simt_fn *f, LLVMValueRef inst)
         return;
     }
     size = (size * (uint64_t)count + align - 1) / align * align;
-    LLVMValueRef area = simt_variable(f, LLVMArrayType2(u->i8, size * (uint64_t)u->lanes));
-    LLVMSetAlignment(area, (unsigned)align);
+    bool rows = ptx_metadata(inst, SIMT_ROWS);
+    LLVMValueRef area = simt_variable(f, LLVMArrayType2(u->i8, rows ? size : size * (uint64_t)u->lanes));
+    LLVMSetAlignment(area, rows ? ROW_ALIGN : (unsigned)align);
     if (!stays_inside(u, inst, 0, LLVMABISizeOfType(u->in_layout, type) * (uint64_t)count))
         ptx_mark(area, SIMT_LOCAL);
     simt_debug_variable(f, inst, area);
