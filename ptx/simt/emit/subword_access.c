@@ -1,5 +1,6 @@
-/* Subwords: bytes and halfwords that each lane reads near each other wherever it likes, as a pixel of three or four bytes.  One
- * gather of words is a fraction of the work of a load for each lane and byte.
+/* Subwords: bytes and halfwords that each lane reads near each other wherever it likes, as a pixel of three or four bytes, or at
+ * known distances that are far apart, as a string of each lane's.  One gather of words is a fraction of the work of a load for
+ * each lane and byte.
  *
  * No page is touched that the lane does not read of: a word that lies between what is read is of the same pages, and any other
  * one begins sooner where it would reach the next page.  Lanes side by side are permuted_access.c's. */
@@ -25,6 +26,27 @@ static int subword_bytes(LLVMValueRef x)
     return bits == 8 || bits == 16 ? (int)bits / 8 : 0;
 }
 
+/* Is the address one of which lanes have words apart from each other, as far as is known? */
+static bool far_apart(struct simt_fn *f, LLVMValueRef p)
+{
+    const struct simt_val *val = simt_get(f, p);
+    if (!val || val->kind != SIMT_AFFINE || !val->off)
+        return false;
+    for (int i = 1; i < f->u->lanes; i++)
+        if (val->off[i] < val->off[i - 1] + WORD && val->off[i] > val->off[i - 1] - WORD)
+            return false;
+    return true;
+}
+
+/* May `x` write what a load reads that is of state space `space`?  Spaces are apart but for generic addresses. */
+static bool may_write(LLVMValueRef x, unsigned space)
+{
+    if (!simt_touches_memory(x) || simt_access_plain(x, false))
+        return false;
+    unsigned other = simt_access_plain(x, true) ? simt_space(LLVMTypeOf(simt_access_address(x))) : SIMT_SPACE_GENERIC;
+    return space == SIMT_SPACE_GENERIC || other == SIMT_SPACE_GENERIC || other == space;
+}
+
 /* Goes one way through the block, up to what may write. */
 static void look(struct simt_fn *f, LLVMValueRef inst, bool back, struct near_bytes *n)
 {
@@ -32,10 +54,10 @@ static void look(struct simt_fn *f, LLVMValueRef inst, bool back, struct near_by
     for (int left = NEAR; left; left--) {
         int64_t at;
         x = back ? LLVMGetPreviousInstruction(x) : LLVMGetNextInstruction(x);
-        if (!x || (simt_touches_memory(x) && !simt_access_plain(x, false)))
+        if (!x || may_write(x, simt_space(LLVMTypeOf(simt_access_address(inst)))))
             return;
         int size = subword_bytes(x);
-        if (!size || simt_access_root(f, simt_access_address(x), &at) != n->root || !simt_varying(f, simt_access_address(x)))
+        if (!size || simt_access_root(f, simt_access_address(x), &at) != n->root)
             continue;
         int64_t place = at - n->first + AROUND;
         if (place < 0 || place + size > 2 * AROUND)
@@ -87,13 +109,13 @@ static LLVMValueRef load_within_page(struct simt_fn *f, LLVMValueRef inst, LLVMV
     return LLVMBuildLShr(u->b, simt_gather_at(f, inst, u->i32, ptrs), shift, "");
 }
 
-bool simt_subword_load(struct simt_fn *f, LLVMValueRef inst)
+static bool load_words(struct simt_fn *f, LLVMValueRef inst)
 {
     struct simt *u = f->u;
     LLVMValueRef ptr = simt_access_address(inst);
     struct near_bytes n = { .at = { [AROUND] = inst } };
     int size = subword_bytes(inst);
-    if (!size || f->form == SIMT_FORM_SINGLE || !simt_varying(f, ptr))
+    if (!size || f->form == SIMT_FORM_SINGLE)
         return false;
     n.root = simt_access_root(f, ptr, &n.first);
     n.read = ((1u << size) - 1) << AROUND;
@@ -120,4 +142,14 @@ bool simt_subword_load(struct simt_fn *f, LLVMValueRef inst)
         simt_set_vector(f, x, LLVMBuildTrunc(u->b, part, simt_vec_type(u, LLVMTypeOf(x)), ""));
     }
     return true;
+}
+
+bool simt_subword_load(struct simt_fn *f, LLVMValueRef inst)
+{
+    return simt_varying(f, simt_access_address(inst)) && load_words(f, inst);
+}
+
+bool simt_far_subword_load(struct simt_fn *f, LLVMValueRef inst)
+{
+    return far_apart(f, simt_access_address(inst)) && load_words(f, inst);
 }
