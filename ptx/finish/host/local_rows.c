@@ -14,7 +14,8 @@
 
 typedef LLVMValueRef V;
 
-enum { DEPTH = 12 /* operations that make an offset */, MOST_ELEMENT = 16, MOST_ALIGN = 64 };
+enum { DEPTH = 12 /* operations that make an offset */, MOST_ELEMENT = 16, MOST_ALIGN = 64,
+       MOST_ACCESSES = 1000 /* LLVM takes a time for straight-line vector code that grows by the square */ };
 
 struct local_array {
     LLVMTargetDataRef layout;
@@ -24,6 +25,7 @@ struct local_array {
     struct aw_ptrmap known; /* its addresses */
     AW_VEC(V) addresses;
     uint64_t element; /* bytes; 0 = no access yet */
+    int accesses;
     bool failed;      /* memory is out */
 };
 
@@ -45,8 +47,8 @@ static bool accessed(struct local_array *a, LLVMTypeRef type)
     uint64_t size = LLVMABISizeOfType(a->layout, type);
     bool first = !a->element;
     a->element = first ? size : a->element;
-    return size == a->element && size <= MOST_ELEMENT && !(size & (size - 1)) && LLVMStoreSizeOfType(a->layout, type) == size &&
-           LLVMGetTypeKind(type) != LLVMVectorTypeKind;
+    return ++a->accesses <= MOST_ACCESSES && size == a->element && size <= MOST_ELEMENT && !(size & (size - 1)) &&
+           LLVMStoreSizeOfType(a->layout, type) == size && LLVMGetTypeKind(type) != LLVMVectorTypeKind;
 }
 
 static bool is_whole(struct local_array *a, LLVMTypeRef type)
