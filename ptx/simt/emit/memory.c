@@ -685,9 +685,11 @@ static LLVMValueRef load_same(struct simt_fn *f, const struct access *a, LLVMVal
     return x;
 }
 
-/* How many rows that vectors come to the end of are worth a masked access each. */
+/* How many rows that vectors come to the end of are worth a masked access each.  A scatter takes no longer than a few stores. */
 static int rows_worth(struct simt_fn *f, const struct access *a, const struct simt_likely *likely)
 {
+    if (LLVMIsAStoreInst(a->inst) && fast_lanes(f, a) && likely->more > 1)
+        return 0;
     bool fast = f->u->options->small_masks && (a->size >= 4 || f->u->lanes * (int)a->size >= 16);
     return fast && likely->more && simt_step(f->u, PTX_PASS_ROW_ENDS) ? likely->more : 0;
 }
