@@ -100,10 +100,15 @@ Test(simt, printf_heap_sleep_and_spin)
     struct built b = build_or_fail(ir, "host", NULL, 0);
     cr_assert(b.object->flags & AW_HOST_YIELD);
     struct outcome o = launch(&b, one, (uint32_t[3]){ 32, 1, 1 }, 0, &a);
+    cr_assert_eq(o.yields, 1, "for the sleep; the loop need not wait");
+    flag = 0;
+    third_yield_sets = &flag;
+    struct outcome waits = launch(&b, one, (uint32_t[3]){ 32, 1, 1 }, 0, &a);
+    third_yield_sets = NULL;
     unload(&b);
     free(ir);
     cr_assert_str_eq(o.output, "f:2;f:7;f:30;");
-    cr_assert_geq(o.yields, 2, "one for the sleep, one for the loop that waits");
+    cr_assert_eq(waits.yields, 3, "for the sleep, and where the loop has looked in vain twice");
     for (uint32_t i = 0; i < 32; i++) {
         cr_assert_eq(x[i], i);
         cr_assert_eq(ti[i], 12345);

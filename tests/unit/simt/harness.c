@@ -212,9 +212,12 @@ static uint32_t s_reduce(struct aw_host_block *b, uint32_t id, uint32_t threads,
     return op == 0 ? r & 0xffff : op == 1 ? r >> 16 & 1 : r >> 17 & 1;
 }
 
+uint32_t *third_yield_sets;
+
 static void s_yield(struct aw_host_block *b)
 {
-    device_of(b)->out.yields++;
+    if (++device_of(b)->out.yields == 3 && third_yield_sets)
+        *third_yield_sets = 1;
 }
 
 static int32_t s_vprintf(struct aw_host_block *b, const char *format, const void *args)

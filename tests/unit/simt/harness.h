@@ -32,6 +32,7 @@ struct outcome {
 
 /* Runs a grid on this thread: blocks in order, warps as contexts that switch at barriers. */
 extern bool launch_by_warps; /* as a cooperative launch would be: no warp with another */
+extern uint32_t *third_yield_sets; /* becomes 1 at a launch's third yield; may be NULL */
 struct outcome launch(const struct built *b, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic_shared,
                       const void *kernarg);
 
