@@ -70,6 +70,7 @@ struct sass_carry {
     uint32_t offset;
     struct sass_operand low;      /* what it writes */
     struct sass_text term[3];     /* the low words, inverted where they are negated */
+    struct sass_operand from[3];  /* registers of which terms are, as long as these do not change; kind 0: none */
     unsigned ones;                /* how many are negated: that much is added */
     struct sass_operand shifted;  /* LEA: the register, in `source`, and by how much it is shifted; kind 0: no LEA */
     struct sass_text source;

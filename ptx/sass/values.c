@@ -36,6 +36,15 @@ static bool touches(const struct sass_operand *written, uint8_t kind, unsigned r
     return written->kind == kind && sass_writes(written) && reg >= written->reg && reg < written->reg + n;
 }
 
+/* Forgets registers that the instruction writes. */
+static void terms_after(struct sass_carry *c, const struct sass_insn *i)
+{
+    for (int k = 0; k < 3; k++)
+        if (touches(&i->opnd[SASS_D], c->from[k].kind, c->from[k].reg) ||
+            touches(&i->opnd[SASS_D2], c->from[k].kind, c->from[k].reg))
+            c->from[k].kind = SASS_NONE;
+}
+
 void sass_carry_after(struct sass_lift *l, const struct sass_insn *i)
 {
     if (i->op == SASS_CALL || sass_writes_predicates(i)) {
@@ -54,6 +63,7 @@ void sass_carry_after(struct sass_lift *l, const struct sass_insn *i)
         if (changed || touches(&i->opnd[SASS_D], c->low.kind, c->low.reg) ||
             (c->shifted.kind && touches(&i->opnd[SASS_D], c->shifted.kind, c->shifted.reg)))
             l->carried &= ~(1u << k);
+        terms_after(&l->carries[k], i);
     }
 }
 
@@ -97,9 +107,12 @@ void sass_carry_add(struct sass_lift *l, const struct sass_insn *i)
         const struct sass_operand *o = &i->opnd[SASS_A + k];
         bool none = sass_is_zero(o) && !o->neg;
         c.term[k] = none ? (struct sass_text){ "0" } : low_term(l, o);
+        if (!none && !o->neg && !o->inv && (o->kind == SASS_REG || o->kind == SASS_UREG))
+            c.from[k] = *o;
         terms += !none;
         c.ones += o->neg;
     }
+    terms_after(&c, i);
     /* With more the sum may carry twice. */
     if (terms <= 2 && c.ones <= 1)
         remember(l, i, &c);
@@ -211,10 +224,31 @@ bool sass_carry_mad_high(struct sass_lift *l, const struct sass_insn *i)
     return true;
 }
 
+/* The other high word and the sign of one of the low words, which is a number of 32 bits: LEA.HI.X.SX32 by 1. */
+static bool sign_high(struct sass_lift *l, const struct sass_insn *i, struct sass_carry *c)
+{
+    const struct sass_operand *o = i->opnd, *a = &o[SASS_A];
+    int k = 0, other;
+    while (k < 3 && !(c->from[k].kind && c->from[k].kind == a->kind && c->from[k].reg == a->reg))
+        k++;
+    if (k == 3 || c->shifted.kind || a->neg || a->inv || !sass_mod(l, SASS_F_SX32) || (sass_look(l, SASS_L)->value & 31) != 1)
+        return false;
+    (void)sass_look(l, SASS_A);
+    for (other = 2; other > 0 && (other == k || !kind_of(c->term[other]));)
+        other--;
+    other = other == k ? 1 : other;
+    struct sass_text number = sass_temp(l, 'w');
+    sass_step(l, "cvt.s64.s32 %s, %s", number.s, c->term[k].s);
+    put_both(l, i, c, sass_sum(l, true, number, joined(l, c->term[other], sass_int(l, &o[SASS_B]))));
+    return true;
+}
+
 bool sass_carry_lea_high(struct sass_lift *l, const struct sass_insn *i)
 {
     struct sass_carry *c = chain(l, i);
     const struct sass_operand *o = i->opnd;
+    if (c && sass_mod(l, SASS_F_HI) && sign_high(l, i, c))
+        return true;
     if (!c || !sass_mod(l, SASS_F_HI) || !c->shifted.kind || o[SASS_A].kind != c->shifted.kind ||
         o[SASS_A].reg != c->shifted.reg || o[SASS_A].neg || o[SASS_A].inv ||
         ((uint32_t)sass_look(l, SASS_L)->value & 31) != c->shift)

@@ -39,8 +39,32 @@ setp.lt.s32 %q1, %r0, %r1;
 ret;
 }
 '''
+# A sum with a number of 32 bits: its sign is the high word.
+SIGN = '''.version 8.0
+.target sm_75
+.address_size 64
+.visible .entry f(.param .u64 p, .param .u64 q, .param .u32 n)
+{
+.reg .b64 %l<6>; .reg .b32 %r<4>;
+ld.param.u64 %l0, [p];
+ld.param.u64 %l1, [q];
+ld.param.u32 %r0, [n];
+mov.u32 %r1, %tid.x;
+mul.lo.s32 %r2, %r1, %r0;
+ld.global.u64 %l2, [%l0];
+cvt.s64.s32 %l3, %r2;
+add.s64 %l3, %l3, %l2;
+shl.b64 %l4, %l3, 2;
+add.s64 %l4, %l1, %l4;
+ld.global.u32 %r3, [%l4];
+st.global.u32 [%l0+8], %r3;
+ret;
+}
+'''
 SIZE = 16  # of an instruction
-BSSY, IADD3, ISETP, IMAD, BRA = 0x145, 0x010, 0x00c, 0x024, 0x147
+BSSY, IADD3, ISETP, IMAD, BRA, LEA = 0x145, 0x010, 0x00c, 0x024, 0x147, 0x011
+# Changes of LEA.HI.X.SX32: byte, bits.
+SIGN_CHANGES = {'as it is': (0, 0), 'another factor': (9, 0x10), 'of another register': (3, 1), 'not the sign': (9, 2)}
 CARRY = re.compile(r'selp\.b32 %t\d+, 1, 0, %p')  # a carry by itself
 
 
@@ -101,6 +125,30 @@ class Code:
         self.image[at + 8] = 0xff
 
 
+def signs(lift, folder, arch):
+    """How many are not as they should be."""
+    ptx, cubin, path = (os.path.join(folder, name) for name in ('x.ptx', 'made.cubin', 'x.cubin'))
+    failed = 0
+    with open(ptx, 'w', encoding='utf-8') as f:
+        f.write(SIGN)
+    subprocess.run(['ptxas', '-arch=sm_' + arch, ptx, '-o', cubin], check=True)
+    with open(cubin, 'rb') as f:
+        made = f.read()
+    found = [at for at in range(0, len(made) - SIZE, SIZE) if int.from_bytes(made[at:at + 2], 'little') & 0x1ff == LEA and
+             made[at + 10] & 1 and made[at + 9] & 6 == 6]
+    for what, (byte, bits) in SIGN_CHANGES.items():
+        code = bytearray(made)
+        for at in found:
+            code[at + byte] ^= bits
+        with open(path, 'wb') as f:
+            f.write(code)
+        text = subprocess.run([lift, path, 'f'], capture_output=True, text=True, check=False).stdout
+        good = len(found) == 1 and '.entry f' in text and (not CARRY.search(text)) == (not bits)
+        print('%-4s sm_%s sign, %s: %s' % ('ok' if good else 'FAIL', arch, what, 'two' if bits else 'one sum'))
+        failed += not good
+    return failed
+
+
 def main(lift):
     if not shutil.which('ptxas'):
         print('sums: no ptxas')
@@ -108,6 +156,7 @@ def main(lift):
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         for arch in ('80', '90'):
+            failed += signs(lift, folder, arch)
             ptx, cubin = os.path.join(folder, 'x.ptx'), os.path.join(folder, 'made.cubin')
             with open(ptx, 'w', encoding='utf-8') as f:
                 f.write(PTX)
