@@ -13,12 +13,14 @@
 /* An index of 25 dimensions, PyTorch's most, that is taken apart: some ten operations for each, and sums as deep. */
 enum { DEPTH = 200, STEPS = 1200, MAX_WAYS = 32 /* that meet in a phi */,
        ROUND_STEPS = 16 /* additions in a loop's round */, UNKNOWN_LENGTH = 24 /* of a row, in elements: a guess */,
+       WALK_DEPTH = 12 /* of a sum */,
        RARE = 16 /* rows whose end so many vectors never meet, but for one: not worth code */ };
 
 struct guessed {
     bool known;
     bool parts;   /* has something that need not be so been guessed? */
     bool scaled;  /* is a part of it known but for a factor, such as a dimension's stride? */
+    bool counted; /* is a part of it what a loop counts, each lane its own? */
     bool weak;    /* does it hold for some lanes only: nothing is known of a choice's other way, or rows are short? */
     int64_t step; /* how far a lane is from the one before it */
     float change; /* the same before quotients were rounded down */
@@ -63,8 +65,9 @@ static struct guessed used(struct guessed a)
 
 static struct guessed both(struct guessed a, struct guessed b, int64_t step)
 {
-    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, a.weak || b.weak, step, (float)step,
-                             fmaxf(a.ends, b.ends) };
+    return (struct guessed){ a.known && b.known, a.parts || b.parts, a.scaled || b.scaled, a.counted || b.counted,
+                             a.weak || b.weak,
+                             step, (float)step, fmaxf(a.ends, b.ends) };
 }
 
 /* Of values that a choice is made between: the step that goes on, rather than a bound or a reflection. */
@@ -100,8 +103,11 @@ static bool goes_on(struct guess *g, LLVMValueRef v, LLVMValueRef phi)
 static struct guessed around(struct guess *g, LLVMValueRef phi, int depth)
 {
     for (unsigned i = 0; i < 2 && LLVMCountIncoming(phi) == 2; i++)
-        if (goes_on(g, LLVMGetIncomingValue(phi, i), phi))
-            return guess(g, LLVMGetIncomingValue(phi, !i), depth);
+        if (goes_on(g, LLVMGetIncomingValue(phi, i), phi)) {
+            struct guessed r = guess(g, LLVMGetIncomingValue(phi, !i), depth);
+            r.counted = true;
+            return r;
+        }
     return unknown;
 }
 
@@ -249,6 +255,16 @@ static struct guessed compute(struct guess *g, LLVMValueRef v, int depth)
     }
 }
 
+/* Of lanes at known distances: is it, but for a constant, what a loop counts? */
+static bool is_counter(struct simt_fn *f, LLVMValueRef v)
+{
+    int64_t c;
+    while (LLVMIsACastInst(v) || (LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == LLVMAdd &&
+                                  simt_int_const(LLVMGetOperand(v, 1), &c)))
+        v = LLVMGetOperand(v, 0);
+    return LLVMIsAPHINode(v) && simt_loop_headed(f, simt_block_of(f, LLVMGetInstructionParent(v))) >= 0;
+}
+
 /* Not known: no idea. */
 static struct guessed guess(struct guess *g, LLVMValueRef v, int depth)
 {
@@ -260,6 +276,7 @@ static struct guessed guess(struct guess *g, LLVMValueRef v, int depth)
             if (val->off[i] - val->off[i - 1] != r.step)
                 return unknown;
         r.change = (float)r.step;
+        r.counted = is_counter(g->f, v);
     }
     if (!val || val->kind == SIMT_AFFINE)
         return r;
@@ -293,12 +310,50 @@ static int more_rows(const struct simt_fn *f, const struct guessed *r)
     return most * RARE <= 1 || most > SIMT_MORE_ROWS ? 0 : (int)ceilf(most);
 }
 
+/* Does a loop add a constant to it? */
+static bool counts_on(struct simt_fn *f, LLVMValueRef phi)
+{
+    bool ret = false;
+    for (unsigned i = 0; i < LLVMCountIncoming(phi) && simt_loop_headed(f, simt_block_of(f, LLVMGetInstructionParent(phi))) >= 0;
+         i++) {
+        LLVMValueRef x = LLVMGetIncomingValue(phi, i);
+        int64_t c;
+        bool sum = LLVMIsAInstruction(x) && LLVMGetNumOperands(x) == 2 && LLVMGetOperand(x, 0) == phi &&
+                   (LLVMIsABinaryOperator(x) || LLVMIsAGetElementPtrInst(x));
+        ret |= sum && simt_int_const(LLVMGetOperand(x, 1), &c);
+    }
+    return ret;
+}
+
+/* Does a term of the sum go on by a constant from one round of a loop to the next?  Each lane walks along a row of its own then,
+ * if lanes are apart by a stride; else a loop that lanes share goes along a dimension, whose stride is likely one element. */
+static bool walks(struct simt_fn *f, LLVMValueRef v, int depth)
+{
+    int64_t c;
+    if (!LLVMIsAInstruction(v) || !depth)
+        return false;
+    LLVMValueRef x = LLVMGetNumOperands(v) ? LLVMGetOperand(v, 0) : NULL;
+    switch (LLVMGetInstructionOpcode(v)) {
+    case LLVMPHI:
+        return counts_on(f, v);
+    case LLVMMul: case LLVMShl:
+        return simt_int_const(LLVMGetOperand(v, 1), &c) && walks(f, x, depth - 1);
+    case LLVMAdd: case LLVMSub: case LLVMOr: case LLVMGetElementPtr:
+        return walks(f, x, depth - 1) || (LLVMGetNumOperands(v) == 2 && walks(f, LLVMGetOperand(v, 1), depth - 1));
+    case LLVMTrunc: case LLVMSExt: case LLVMZExt: case LLVMFreeze: case LLVMIntToPtr: case LLVMPtrToInt: case LLVMAddrSpaceCast:
+        return walks(f, x, depth - 1);
+    default:
+        return false;
+    }
+}
+
 bool simt_likely_row(struct simt_fn *f, LLVMValueRef ptr, uint64_t size, struct simt_likely *ret)
 {
     struct guessed r = simt_varying(f, ptr) ? guess_of(f, ptr) : unknown;
     ret->scaled = r.scaled && !r.step;
     ret->more = r.step ? more_rows(f, &r) : 0;
-    return r.known && r.parts && (r.step == (int64_t)size || ret->scaled);
+    bool along = ret->scaled && r.counted && !walks(f, ptr, WALK_DEPTH);
+    return r.known && (along || (r.parts && (r.step == (int64_t)size || ret->scaled)));
 }
 
 bool simt_likely_scaled(struct simt_fn *f, LLVMValueRef v)
