@@ -221,25 +221,28 @@ static bool may_poll(V x)
            (LLVMIsAAtomicRMWInst(x) && LLVMIsAConstantInt(LLVMGetOperand(x, 1)) && !ptx_flow_counts(x));
 }
 
-/* Is the block in a loop of any kind?  Who waits looks more than once.  Without memory: yes. */
-static bool in_cycle(struct flow *f, unsigned i)
+/* Is the block in a loop of any kind?  Who waits looks more than once.  `after`: room for a bool for each block. */
+static bool in_cycle(struct flow *f, unsigned i, bool *after)
 {
-    bool *after = AW_NEW_ARRAY(&f->arena, bool, f->n);
-    return !after || !ptx_flow_reach(f, i, after) || after[i];
+    memset(after, 0, f->n * sizeof *after);
+    return !ptx_flow_reach(f, i, after) || after[i];
 }
 
 static bool look(struct release *r, const bool *body)
 {
-    bool ok = true;
+    bool *after = AW_NEW_ARRAY(&r->f->arena, bool, r->f->n), ok = after != NULL;
     r->columns = true;
-    for (unsigned i = 0; i < r->f->n; i++)
+    for (unsigned i = 0; ok && i < r->f->n; i++) {
+        bool shared = false;
         for (V x = LLVMGetFirstInstruction(r->f->blocks[i].bb); x && ok; x = LLVMGetNextInstruction(x)) {
             bool load = ptx_flow_is_ordered(x), exchange = may_poll(x);
             V address = load || exchange ? LLVMGetOperand(x, 0) : NULL;
-            r->shared |= !r->shared && address && !is_global(address) && in_cycle(r->f, i);
+            shared |= address && !is_global(address);
             r->columns &= !body[i] || !(LLVMIsAAtomicRMWInst(x) || exchange || (load && !is_global(address)));
             ok = !address || (aw_vec_push(&r->all, address) && (!body[i] || aw_vec_push(&r->polls, address)));
         }
+        r->shared |= shared && !r->shared && in_cycle(r->f, i, after);
+    }
     return ok;
 }
 
